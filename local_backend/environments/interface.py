@@ -1,0 +1,51 @@
+"""What the rest of the backend may know of environments: tasks without answers, and grades without answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from nodus_tui.contract.phases import Verdict
+
+
+@dataclass(frozen=True)
+class TaskCard:
+    """One task as an agent may see it."""
+
+    id: str
+    """Unique in its environment and split."""
+    prompts: tuple[str, ...]
+    """The user's messages: the first starts the conversation, each other one follows a reply; the last reply is graded."""
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskBatch:
+    """The tasks of one evaluation, in their fixed order."""
+
+    tasks: tuple[TaskCard, ...]
+    digest: str
+    """`sha256:…` over these tasks and their grader."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What the grader says of one answer."""
+
+    verdict: Verdict
+    reward: float | None
+    """0 to 1; None with an infrastructure failure."""
+    message: str = ""
+    """For people; never holds the expected answer."""
+
+
+@dataclass(frozen=True)
+class ResolvedEnvironment:
+    """An environment that exists: enough for a worker process to load it. Holds no task and no answer."""
+
+    name: str
+    version: str
+    source: str
+    """`catalogue`, `reasoning-gym` or `file`."""
+    options: Mapping[str, JsonValue]
+    """JSON for the worker: paths, fields, grader."""

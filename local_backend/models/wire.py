@@ -1,0 +1,88 @@
+"""What the conversation loop says to a model and hears back, whichever protocol lies between."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message. Its text is data from a task or a model."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One call."""
+
+    system: str
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int
+    temperature: float | None = None
+    case_key: str = ""
+    """Names the case and the turn for a simulated provider, so that it behaves the same each time; real ones never see it."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the provider reported them, brought to one meaning."""
+
+    input_tokens: int
+    """All of them, cached ones and cache writes included."""
+    output_tokens: int
+    """All of them, reasoning ones included."""
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """A complete answer with its usage; anything less is a `ModelCallError`."""
+
+    text: str
+    usage: Usage
+    stop_reason: str
+    """The provider's own word: `stop`, `length`, `end_turn`, `max_tokens`, …"""
+    reported_model: str = ""
+
+
+class CallOutcome(StrEnum):
+    """What is known of the cost of a call that failed."""
+
+    FREE = "Free"
+    """It certainly cost nothing: it never left, or the server refused it."""
+    UNKNOWN = "Unknown"
+    """It may have been paid: charge the worst case."""
+
+
+@dataclass(frozen=True)
+class ModelCallError(Exception):
+    """A call that gave no usable answer."""
+
+    message: str
+    """A sentence for people: what happened, with status and host, without keys."""
+    outcome: CallOutcome
+    retryable: bool = False
+    """Only ever true with outcome FREE: nothing that may have been paid is repeated by itself."""
+    retry_after: float | None = None
+    """Seconds that the server asked for."""
+    rate_limited: bool = False
+    status: int | None = field(default=None)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Provider(Protocol):
+    """One protocol spoken to one endpoint. Safe for many calls at once."""
+
+    async def complete(self, request: ModelRequest, *, timeout: float) -> ModelReply:
+        """Send the request once. Raises ModelCallError, and nothing else but CancelledError; `timeout` is in seconds."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...

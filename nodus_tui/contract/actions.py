@@ -1,0 +1,109 @@
+"""Actions: what a person can do to something that exists. Each is idempotent, recorded, and answers with what changed."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.money import PositiveUSD
+from nodus_tui.contract.phases import Reason, Verdict
+
+
+class ActionBase(ContractModel):
+    """What all actions carry."""
+
+    author: str = ""
+    """Who asks: a login name."""
+    why: str = ""
+    """Their reason, if they give one."""
+    request_id: str = ""
+    """A repeated id acts once and gives the first answer again."""
+
+
+class Kill(ActionBase):
+    """End a run, or a group with all its unfinished runs, at once. A call in flight is charged its worst case."""
+
+    action: Literal["kill"] = "kill"
+    kind: Literal["AgentRun", "AgentGroup"]
+    name: str
+
+
+class ExtendCap(ActionBase):
+    """A higher cap. A run: it ends as superseded and a successor goes on from its paid conversation. A group: raised in place."""
+
+    action: Literal["extendCap"] = "extendCap"
+    kind: Literal["AgentRun", "AgentGroup"]
+    name: str
+    cap_usd: PositiveUSD
+    restart: bool = False
+    """For a run: begin afresh instead of going on from the conversation."""
+
+
+class Retry(ActionBase):
+    """New runs for cases that ended unscored. Never for a scored one: a verdict stands."""
+
+    action: Literal["retry"] = "retry"
+    group: str
+    runs: tuple[str, ...] = ()
+    """These only; empty means every unscored case that the filters below let through."""
+    reasons: tuple[Reason, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class Resume(ActionBase):
+    """Let an interrupted group go on from its last committed turns."""
+
+    action: Literal["resume"] = "resume"
+    group: str
+
+
+class Delete(ActionBase):
+    """Remove a resource that nothing unfinished needs. A group goes with its runs and their records."""
+
+    action: Literal["delete"] = "delete"
+    kind: str
+    name: str
+
+
+Action = Annotated[Kill | ExtendCap | Retry | Resume | Delete, Field(discriminator="action")]
+
+
+class Change(ContractModel):
+    """One thing that an action or an apply changed."""
+
+    kind: str
+    name: str
+    field: str
+    old: str
+    new: str
+
+
+class ActionOutcome(ContractModel):
+    """What an action did. `changed` is false when everything was already so."""
+
+    action: str
+    kind: str
+    name: str
+    changed: bool
+    message: str
+    """A sentence for people, with the numbers."""
+    changes: tuple[Change, ...] = ()
+    at: UTCTime
+    author: str = ""
+
+
+class AppliedDocument(ContractModel):
+    """What apply did, or with dry_run would do, with one document."""
+
+    kind: str
+    name: str
+    outcome: Literal["created", "changed", "unchanged"]
+    message: str = ""
+    changes: tuple[Change, ...] = ()
+
+
+class ApplyOutcome(ContractModel):
+    """What apply did with all documents, in their order."""
+
+    dry_run: bool
+    documents: tuple[AppliedDocument, ...]

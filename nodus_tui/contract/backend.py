@@ -1,0 +1,147 @@
+"""The Backend protocol: everything that a console asks of a backend. The same calls work in process and over a wire."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from pydantic import Field
+
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+
+ENTRY_POINT_GROUP = "nodus_tui.backends"
+"""Where backends register a `BackendFactory` under their name."""
+
+
+class Query(ContractModel):
+    """Which resources `list` gives."""
+
+    group: str = ""
+    """Runs of this AgentGroup only."""
+    project: str = ""
+    current_only: bool = True
+    """Leave out runs whose case another attempt took over."""
+    limit: int = Field(default=1000, ge=1, le=10_000)
+    after: str = ""
+    """The name of the last resource of the page before."""
+
+
+class Page(ContractModel):
+    """Resources in order of creation; `next_after` is empty on the last page."""
+
+    items: tuple[Resource, ...]
+    next_after: str = ""
+
+
+class ModelFact(ContractModel):
+    """One family of the model catalogue, as people need to see it. No key is in it."""
+
+    family: str
+    provider: str
+    name: str
+    base_url: str = ""
+    price: str
+    """In words: `$0.80 in, $4.00 out a million tokens`, `free`, or why it is unknown."""
+    price_source: str = ""
+    usable: bool
+    problem: str = ""
+    """Why it cannot be used, and what to do; empty when it can."""
+    simulated: bool = False
+
+
+class BackendInfo(ContractModel):
+    """What a backend says of itself."""
+
+    name: str
+    version: str
+    workspace: str
+    scheduling: bool
+    """Whether this process runs the workspace's scheduler."""
+    scheduler_elsewhere: bool
+    """Whether another process does."""
+    models: tuple[ModelFact, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Backend(Protocol):
+    """A backend. Every call raises NodusError, and nothing else, when it cannot do what is asked."""
+
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+        """Create or change all resources of the bundle, or none: with any fault it raises InvalidSpec with every one."""
+        ...
+
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate, ...]:
+        """The estimate of each AgentGroup in the bundle, in order; its agents may be in the bundle or applied before."""
+        ...
+
+    async def get(self, kind: str, name: str) -> Resource:
+        """One resource with its status."""
+        ...
+
+    async def list(self, kind: str, query: Query | None = None) -> Page:
+        """Resources of a kind; without a query, the first page of all."""
+        ...
+
+    async def results(self, group: str) -> GroupResults:
+        """The results of a group as they stand."""
+        ...
+
+    async def transcript(self, run: str) -> Transcript:
+        """A run's conversation and calls."""
+        ...
+
+    async def act(self, action: Action) -> ActionOutcome:
+        """Do it; the answer comes when it is durable."""
+        ...
+
+    async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
+        """All groups, and the runs of one group (`""` means of every group, None of none)."""
+        ...
+
+    def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
+        """Everything after a cursor, in order, for ever; batches are merged per object while the reader is slow."""
+        ...
+
+    async def info(self) -> BackendInfo:
+        """What this backend is and what it can use."""
+        ...
+
+    async def stop_work(self, *, grace_seconds: float) -> None:
+        """Start nothing more; let calls in flight end within the grace, then charge them their worst case. Everything is kept."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the backend; work that it does not own goes on."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """How to open a backend."""
+
+    home: Path
+    """The state folder (NODUS_HOME)."""
+    config: Path | None
+    """The configuration file (NODUS_CONFIG); None when there is none."""
+    role: Literal["work", "look"] = "look"
+    """`work` runs the scheduler here when no other process does; `look` never starts work."""
+
+
+class BackendFactory(Protocol):
+    """What a backend registers."""
+
+    async def __call__(self, options: BackendOptions) -> Backend:
+        """Open it; raises NodusError when it cannot be opened."""
+        ...

@@ -1,0 +1,121 @@
+"""The user's configuration file: the model catalogue, hourly rates, and the console's own settings. One schema for both sides."""
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.durations import Duration, parse_duration
+from nodus_tui.contract.money import parse_usd, usd_text
+from nodus_tui.contract.resources.meta import Name
+from nodus_tui.contract.spec_loading.scalars import SourceFloat
+
+
+def _price_from_outside(value: Any) -> Any:
+    if isinstance(value, SourceFloat):
+        return parse_usd(value.text)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return parse_usd(str(value))
+    if isinstance(value, str):
+        return parse_usd(value)
+    if isinstance(value, Decimal):
+        return value
+    raise ValueError(f'a price is a decimal number of US dollars, such as "0.80", not {value!r}')
+
+
+Price = Annotated[
+    Decimal,
+    BeforeValidator(_price_from_outside),
+    PlainSerializer(usd_text, return_type=str, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}], "examples": ["0.80"]}),
+]
+"""A price in US dollars. An unquoted number is read by its digits, never through a float."""
+
+
+class TokenPrice(ContractModel):
+    """A model's price for a million tokens."""
+
+    input_per_m_tok: Price
+    output_per_m_tok: Price
+    cached_input_per_m_tok: Price | None = None
+    """Absent means that cached input costs as much as other input."""
+    cache_write_per_m_tok: Price | None = None
+    notional: bool = False
+    """Made up, for a demonstration or a test of caps: shown as such, paid by nobody."""
+
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class SimulatedBehaviour(ContractModel):
+    """How a simulated model behaves. It is deterministic by the case and its seed, and labelled simulated wherever it shows."""
+
+    accuracy: Probability = 0.7
+    invalid: Probability = 0
+    """Share of replies that no grader can read."""
+    latency_seconds: float = Field(default=0, ge=0, le=3600)
+    latency_spread: Probability = 0
+    """Share by which the latency of one call varies either way."""
+    output_tokens: int = Field(default=100, ge=0, le=1_000_000)
+    output_spread: Probability = 0
+    rate_limited: Probability = 0
+    """Share of calls that are first refused with a pause."""
+    retry_after_seconds: float = Field(default=1, ge=0, le=3600)
+    failures: Probability = 0
+    """Share of calls whose outcome stays unknown."""
+    seed: int = 0
+
+
+class ModelEntry(ContractModel):
+    """One family of the catalogue: who serves it, under which name, and at what price."""
+
+    family: Name
+    provider: Literal["anthropic", "openai", "simulated"]
+    """The protocol, whoever serves it: `openai` is any OpenAI-compatible chat endpoint."""
+    name: str = Field(min_length=1, max_length=200)
+    """The model's name at the provider."""
+    base_url: str | None = None
+    """Absent means the provider's own public endpoint."""
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The environment variable that holds the key; never the key itself."""
+    price: Literal["free"] | TokenPrice | None = None
+    """Absent means the price database; a model that it does not know is refused."""
+    timeout: Duration = parse_duration("10m")
+    """Of one call, from its start to its last byte."""
+    max_tries: int = Field(default=6, ge=1, le=20)
+    """Tries of one call that fail without cost, the first included."""
+    max_concurrency: int = Field(default=64, ge=1, le=1000)
+    """Calls in flight at once, at most; it shrinks by itself while the provider says 429."""
+    simulated: SimulatedBehaviour | None = None
+
+    @model_validator(mode="after")
+    def _simulated_fits(self) -> Self:
+        if self.simulated is not None and self.provider != "simulated":
+            raise PydanticCustomError("simulated", "`simulated` belongs to provider simulated only")
+        return self
+
+
+def _families_differ(entries: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
+    names = [entry.family for entry in entries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two entries have the family {', '.join(twice)}")
+    return entries
+
+
+class ConsoleSettings(ContractModel):
+    """The console's own settings."""
+
+    theme: str = "nodus-dark"
+    mouse: bool = True
+
+
+class Configuration(ContractModel):
+    """The whole file. Everything in it may be absent."""
+
+    models: Annotated[tuple[ModelEntry, ...], AfterValidator(_families_differ)] = ()
+    rates: dict[str, Price] = Field(default_factory=dict)
+    """US dollars an hour by hardware; a name here replaces the default price list's."""
+    console: ConsoleSettings = ConsoleSettings()

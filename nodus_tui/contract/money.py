@@ -1,0 +1,103 @@
+"""Money: US dollars as exact decimals in the contract, whole nano-dollars in the ledger, text at the edge. Never a float."""
+
+import re
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+
+NANO_PER_USD = 1_000_000_000
+"""The ledger's unit: one US dollar is this many nano-dollars."""
+
+MAX_USD = Decimal(1_000_000_000)
+"""The largest amount that a spec may name, far below what 64 bits of nano-dollars hold."""
+
+_PLAIN = re.compile(r"[0-9]{1,10}(\.[0-9]+)?")
+_PATTERN = r"^[0-9]{1,10}(\.[0-9]{1,9})?$"
+
+
+def parse_usd(text: str) -> Decimal:
+    """The amount that a decimal string such as `"0.10"` names.
+
+    Raises ValueError with a sentence for the reader when it is no plain decimal, is finer than a nano-dollar or too large.
+    """
+    if not _PLAIN.fullmatch(text):
+        raise ValueError(f'{text!r} is not an amount in US dollars: write digits and at most one point, such as "0.10"')
+    amount = Decimal(text)
+    if amount * NANO_PER_USD % 1:
+        raise ValueError(f"{text} has a fraction of a nano-dollar: at most nine digits after the point")
+    if amount > MAX_USD:
+        raise ValueError(f"{text} is more than {MAX_USD:,} US dollars")
+    return amount
+
+
+def nano_from_usd(amount: Decimal) -> int:
+    """Whole nano-dollars of an exact amount; raises ValueError when the amount is finer than that."""
+    nano = amount * NANO_PER_USD
+    if nano % 1:
+        raise ValueError(f"{amount} has a fraction of a nano-dollar")
+    return int(nano)
+
+
+def nano_ceiling(amount: Decimal) -> int:
+    """Nano-dollars of a charge, rounded up, as every charge is when it is booked (semantics: Money)."""
+    return int((amount * NANO_PER_USD).to_integral_value(rounding=ROUND_CEILING))
+
+
+def usd_from_nano(nano: int) -> Decimal:
+    """The exact amount of so many nano-dollars."""
+    return Decimal(nano).scaleb(-9)
+
+
+def usd_text(amount: Decimal) -> str:
+    """The canonical machine text: exact, at least two digits after the point, no exponent: `0.10`, `0.0075`."""
+    text = f"{amount:f}"
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def display_usd(amount: Decimal) -> str:
+    """The text for people: `$0.13`, rounded half up to the cent, or to two significant digits when less than ten cents need more.
+
+    An amount of zero is `$0.00`; a non-zero amount never shows as zero.
+    """
+    sign = "-" if amount < 0 else ""
+    magnitude = abs(amount)
+    digits = 2
+    if 0 < magnitude < Decimal("0.1"):
+        digits = min(9, max(2, -magnitude.adjusted() + 1))
+    rounded = magnitude.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    text = f"{rounded:,f}"
+    whole, _, fraction = text.partition(".")
+    return f"{sign}${whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def cent_text(amount: Decimal) -> str:
+    """An amount rounded half up to the cent as machine text: `7.17`; a small non-zero amount keeps the digits it needs."""
+    return display_usd(amount).replace("$", "").replace(",", "")
+
+
+def _from_outside(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return value
+    if isinstance(value, str):
+        return parse_usd(value)
+    raise ValueError(f'money is a decimal string in quotes, such as "0.10", not {value!r}')
+
+
+def _above_zero(amount: Decimal) -> Decimal:
+    if amount <= 0:
+        raise ValueError("the amount must be above zero")
+    return amount
+
+
+USD = Annotated[
+    Decimal,
+    BeforeValidator(_from_outside),
+    PlainSerializer(usd_text, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["0.10"], "description": "US dollars as a decimal string"}),
+]
+"""An amount in US dollars: a decimal string outside, an exact Decimal inside."""
+
+PositiveUSD = Annotated[USD, AfterValidator(_above_zero)]
+"""An amount above zero: every cap and limit is one."""

@@ -1,0 +1,127 @@
+"""Phases, reasons and verdicts: the words in which the state of everything is told. Their rules are in docs/semantics.md."""
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What the grader says of one answer."""
+
+    CORRECT = "Correct"
+    INCORRECT = "Incorrect"
+    INVALID_OUTPUT = "InvalidOutput"
+    INFRASTRUCTURE_FAILURE = "InfrastructureFailure"
+
+    @property
+    def scored(self) -> bool:
+        """Whether it counts in the pass rate: an infrastructure failure never does."""
+        return self is not Verdict.INFRASTRUCTURE_FAILURE
+
+
+class RunPhase(StrEnum):
+    """Where an AgentRun is in its life."""
+
+    PENDING = "Pending"
+    """Not started: the reason says what it waits for."""
+    RUNNING = "Running"
+    """In conversation; the reason says when it waits for a rate limit or a retry."""
+    WAITING = "Waiting"
+    """Its next call might not fit its cap (MaxCostReached): no slot, no reservation beyond what it spent."""
+    GRADING = "Grading"
+    SUCCEEDED = "Succeeded"
+    """It answered, and the answer is graded where there is a grader."""
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+    """Killed by a person, or stopped by a budget."""
+    SUPERSEDED = "Superseded"
+    """A run with a higher cap took its place."""
+    INTERRUPTED = "Interrupted"
+    """The scheduler went away where going on by itself might repeat paid work."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether this run will never do anything again."""
+        return self in _ENDED_RUNS
+
+    @property
+    def going(self) -> bool:
+        """Whether it holds a slot and its cap is reserved."""
+        return self in {RunPhase.RUNNING, RunPhase.GRADING}
+
+
+_ENDED_RUNS = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED, RunPhase.SUPERSEDED, RunPhase.INTERRUPTED})
+
+
+class Reason(StrEnum):
+    """Why something is in its phase: one stable word for machines; the message beside it is for people."""
+
+    WAITING_FOR_SLOT = "WaitingForSlot"
+    """maxActive runs of the group are going."""
+    MAX_COST_REACHED = "MaxCostReached"
+    """A run: its next call might not fit its cap. A pending run: its cap does not fit under what its group has left."""
+    RATE_LIMITED = "RateLimited"
+    """The provider asked for a pause; the message says until when."""
+    RETRYING = "Retrying"
+    """A call failed without cost and is tried again; the message says which try and when."""
+    ANSWERED = "Answered"
+    """The group has no evaluation: the caller grades."""
+    INFRASTRUCTURE_FAILURE = "InfrastructureFailure"
+    """The model server, the grader or the sandbox broke: unscored, outside the pass rate."""
+    EVALUATION_TIMEOUT = "EvaluationTimeout"
+    """Not graded by the evaluation's timeout: unscored, outside the pass rate."""
+    TURN_LIMIT_REACHED = "TurnLimitReached"
+    KILLED = "Killed"
+    SUPERSEDED = "Superseded"
+    BUDGET_EXCEEDED = "BudgetExceeded"
+    INTERRUPTED = "Interrupted"
+    PREPARATION_FAILED = "PreparationFailed"
+    """The group's tasks could not be made."""
+
+
+class GroupPhase(StrEnum):
+    """Where an AgentGroup is in its life."""
+
+    PENDING = "Pending"
+    """Its tasks are being made."""
+    RUNNING = "Running"
+    STALLED = "Stalled"
+    """Every unfinished case waits on a cap; the message says which, and by how much to raise it."""
+    COMPLETED = "Completed"
+    """Every case has ended, scored or not."""
+    CANCELLED = "Cancelled"
+    FAILED = "Failed"
+    INTERRUPTED = "Interrupted"
+    """Unfinished and at rest: the scheduler stopped. It goes on when asked."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it goes on by itself."""
+        return self in _ENDED_GROUPS
+
+
+_ENDED_GROUPS = frozenset({GroupPhase.COMPLETED, GroupPhase.CANCELLED, GroupPhase.FAILED, GroupPhase.INTERRUPTED})
+
+
+class CaseState(StrEnum):
+    """How a case (a task and a repetition) stands in the results."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    WAITING = "Waiting"
+    SCORED = "Scored"
+    UNSCORED = "Unscored"
+    """Ended without a verdict that counts; the reason says why. Never a zero."""
+    ANSWERED = "Answered"
+    """Answered in a group without evaluation."""
+
+
+class CallState(StrEnum):
+    """How one model call stands in the ledger."""
+
+    RESERVED = "Reserved"
+    """Its worst case is committed; the request may be under way."""
+    SETTLED = "Settled"
+    """Paid by its reported usage."""
+    UNCONFIRMED = "Unconfirmed"
+    """Its outcome is unknown: charged its worst case."""
+    RELEASED = "Released"
+    """It certainly cost nothing: not sent, or refused by the server."""

@@ -1,0 +1,129 @@
+"""AgentRun: one conversation of one agent; made by a group, or on its own."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.money import USD, PositiveUSD
+from nodus_tui.contract.phases import Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.meta import Name, Resource
+
+
+class AgentRunSpec(ContractModel):
+    """What the run is to do. The cap is copied when the run is created: extending it makes a successor."""
+
+    agent: Name
+    agent_revision: int | None = None
+    """The pinned revision; absent in a spec file means the newest."""
+    prompt: str = ""
+    """For a run on its own."""
+    max_cost_usd: PositiveUSD | None = None
+    """The run's cap; absent in a spec file means the agent's `perRunMaxCostUSD`."""
+    group: Name | None = None
+    task_id: str = ""
+    case: int = 0
+    """The case's place in its group, from 0, tasks in order and each task's repetitions together."""
+    repetition: int = 1
+    """From 1."""
+    attempt: int = 1
+    """From 1; a successor or a retry is the next attempt at the same case."""
+    predecessor: Name | None = None
+    """The run whose place it took."""
+
+
+class AgentRunStatus(ContractModel):
+    """What the backend knows of a run."""
+
+    phase: RunPhase
+    reason: Reason | None = None
+    message: str = ""
+    """For people: what it waits for and until when, or how it ended."""
+    until: UTCTime | None = None
+    """When a wait ends by itself (a rate limit, a retry); null when only an action or another run ends it."""
+    current: bool = True
+    """False once another attempt took its case over."""
+    verdict: Verdict | None = None
+    reward: float | None = None
+    cost_usd: USD
+    """Model spend that counts against the cap, the predecessor's included where the run goes on from it."""
+    carried_usd: USD
+    """The part of it that the predecessor paid."""
+    in_flight_usd: USD
+    """The worst case of the call under way."""
+    unconfirmed_usd: USD
+    input_tokens: int = 0
+    """Cached ones included."""
+    output_tokens: int = 0
+    """Reasoning ones included."""
+    calls: int = 0
+    """Model calls that were sent, tries included."""
+    turns: int = 0
+    """Replies in the transcript."""
+    max_turns: int = 0
+    created_at: UTCTime
+    started_at: UTCTime | None = None
+    ended_at: UTCTime | None = None
+    queued_seconds: float = 0
+    """From creation to start, or to now or the end where it never started."""
+    duration_seconds: float | None = None
+    """From start to end; null until then."""
+    simulated: bool = False
+
+
+class AgentRun(Resource):
+    """One conversation."""
+
+    api_version: Literal["nodus.dev/v1"] = "nodus.dev/v1"
+    kind: Literal["AgentRun"] = "AgentRun"
+    spec: AgentRunSpec
+    status: AgentRunStatus | None = None
+
+
+class TranscriptTurn(ContractModel):
+    """One message of a conversation. Its text came from a task or a model: it is data, and goes to a screen through safe_text only."""
+
+    index: int
+    role: Literal["system", "user", "assistant"]
+    text: str
+    at: UTCTime
+    call: int | None = None
+    """The number of the call that made it, for a reply."""
+
+
+class CallRecord(ContractModel):
+    """One model call: what was reserved, what it cost, what was reported."""
+
+    number: int
+    """From 1 within the run."""
+    state: str
+    """A CallState."""
+    attempt: int
+    """Tries at the same turn count from 1."""
+    turn: int
+    reserved_usd: USD
+    cost_usd: USD
+    input_bound: int
+    """Upper bound of the input tokens, made before the call."""
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    over_bound: bool = False
+    """The reported usage was above the bound: an alarm, for it must never be."""
+    started_at: UTCTime
+    ended_at: UTCTime | None = None
+    stop_reason: str = ""
+    error: str = ""
+
+
+class Transcript(ContractModel):
+    """A run's conversation and its calls."""
+
+    run: str
+    turns: tuple[TranscriptTurn, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    simulated: bool = False
+    price_source: str = ""
+    grader_message: str = Field(default="")
+    """What the grader says of the answer, without the expected one."""

@@ -1,0 +1,116 @@
+"""Environment: a versioned task set with its grader. The tasks lie in a file; the answers in it are read by the grader process only."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.resources.meta import Resource
+
+
+def _checked_pattern(pattern: str) -> str:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    if compiled.groups > 1:
+        raise ValueError(f"{pattern!r} has {compiled.groups} groups; at most one says which part counts")
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern), Field(max_length=1000)]
+"""A Python regular expression with at most one group."""
+
+
+class GraderBase(ContractModel):
+    """What all graders share."""
+
+    answer_pattern: Pattern | None = None
+    """Finds the answer in a completion (its last match; the group, or the whole match). Nothing found is InvalidOutput."""
+
+
+class ExactGrader(GraderBase):
+    """The answer equals the expected text after trimming white space."""
+
+    type: Literal["exact"]
+    ignore_case: bool = False
+
+
+class NumericGrader(GraderBase):
+    """The last number of the answer lies within a tolerance of the expected one."""
+
+    type: Literal["numeric"]
+    tolerance: float = Field(default=0, ge=0)
+    relative_tolerance: float = Field(default=0, ge=0)
+
+
+class ChoiceGrader(GraderBase):
+    """The answer names one of the choices."""
+
+    type: Literal["choice"]
+    choices: tuple[str, ...] = Field(default=("A", "B", "C", "D"), min_length=2, max_length=64)
+
+
+class RegexGrader(GraderBase):
+    """The answer matches the expected text, which is a regular expression."""
+
+    type: Literal["regex"]
+    ignore_case: bool = False
+
+
+class JSONGrader(GraderBase):
+    """The answer is JSON and equals the expected JSON."""
+
+    type: Literal["json"]
+    tolerance: float = Field(default=0, ge=0)
+    """For numbers in it."""
+
+
+Grader = Annotated[ExactGrader | NumericGrader | ChoiceGrader | RegexGrader | JSONGrader, Field(discriminator="type")]
+
+
+class TaskFields(ContractModel):
+    """The names under which a task file has its columns."""
+
+    id: str = "id"
+    prompt: str = "prompt"
+    """A text, or a list of texts: the user's messages, one after each reply; the last reply is graded."""
+    answer: str = "answer"
+    metadata: str = "metadata"
+    split: str = "split"
+    """A row without it belongs to `test`."""
+
+
+class EnvironmentSpec(ContractModel):
+    """A task file and how its answers are graded."""
+
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$")
+    """Change the file, change the version: one version always gives the same tasks."""
+    description: str = ""
+    file: str = Field(min_length=1)
+    """Relative to the spec's own folder."""
+    format: Literal["jsonl", "csv", "yaml"] | None = None
+    """Absent means by the file's ending."""
+    fields: TaskFields = TaskFields()
+    grader: Grader
+
+
+class EnvironmentStatus(ContractModel):
+    """What the backend knows of an Environment."""
+
+    digest: str
+    """sha256 of the whole task set and its grader."""
+    tasks: dict[str, int]
+    """How many, by split; empty where a split has no end."""
+    source: Literal["file", "catalogue", "reasoning-gym"]
+    updated_at: UTCTime | None = None
+
+
+class Environment(Resource):
+    """A versioned task set with its grader."""
+
+    api_version: Literal["nodus.dev/v1"] = "nodus.dev/v1"
+    kind: Literal["Environment"] = "Environment"
+    spec: EnvironmentSpec
+    status: EnvironmentStatus | None = None

@@ -1,0 +1,77 @@
+"""Results: the documented interface of `results -o json` and `run -o json`. Its names are fixed (docs/results.md)."""
+
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.money import USD
+from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, Verdict
+from nodus_tui.contract.resources.agent_group import Coverage
+
+
+class CaseResult(ContractModel):
+    """One case: a task and a repetition, told by its current run."""
+
+    task_id: str
+    repetition: int
+    run: str
+    state: CaseState
+    verdict: Verdict | None
+    """Correct, Incorrect or InvalidOutput; null when unscored, and then `reason` says why."""
+    reward: float | None
+    reason: Reason | None
+    message: str
+    cost_usd: USD
+    """What counts against `capUSD`: earlier attempts that this run did not go on from are in the group's cost only."""
+    cap_usd: USD
+    input_tokens: int
+    output_tokens: int
+    queued_seconds: float
+    duration_seconds: float | None
+
+
+class ResultCost(ContractModel):
+    """What the group cost, and its cap on model spend."""
+
+    model_usd: USD
+    sandbox_usd: USD
+    unconfirmed_usd: USD
+    cap_usd: USD
+
+
+class ResultEnvironment(ContractModel):
+    """What was scored: enough to run the same eval again."""
+
+    name: str
+    version: str
+    digest: str
+    split: str
+    seed: int
+
+
+class ResultAgent(ContractModel):
+    """Who was scored."""
+
+    name: str
+    revision: int
+
+
+class GroupResults(ContractModel):
+    """The results of one group. A pass rate is never given without its coverage and its error."""
+
+    group: str
+    phase: GroupPhase
+    pass_rate: float | None
+    """0 to 1; null while nothing is scored."""
+    standard_error: float | None
+    """Of the pass rate, clustered by task; null with fewer than two tasks scored."""
+    standard_error_method: str
+    ci95: tuple[float, float] | None
+    ci_method: str
+    mean_reward: float | None
+    coverage: Coverage
+    pending: int
+    cost: ResultCost
+    environment: ResultEnvironment | None
+    agent: ResultAgent
+    model: str
+    simulated: bool
+    notional_price: bool
+    results: tuple[CaseResult, ...]

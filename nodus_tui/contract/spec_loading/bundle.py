@@ -1,0 +1,65 @@
+"""What loading gives: resources, each with the places in its file at which its fields stand."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.resources.meta import Resource
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a file; both count from 1."""
+
+    line: int
+    column: int
+
+
+def path_text(path: tuple[str | int, ...]) -> str:
+    """`("spec", "families", 0)` as people read it: `spec.families[0]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+    return text
+
+
+@dataclass(frozen=True)
+class LoadedDocument:
+    """One resource and where it came from."""
+
+    resource: Resource
+    file: str
+    """As given; `<stdin>` for standard input, `<sdk>` where no file was read."""
+    index: int
+    """Its place in the file, from 0."""
+    folder: Path | None = None
+    """Where relative paths in it start; None when there is no such folder."""
+    positions: Mapping[tuple[str | int, ...], Position] = field(default_factory=dict)
+    """The place of each field's value, by path of camelCase names and list indices; `()` is the document itself."""
+
+    def fault(self, path: tuple[str | int, ...], message: str, suggestion: str = "") -> Fault:
+        """A fault at a field; where the field is not written, at the nearest parent that is."""
+        at = path
+        while at and at not in self.positions:
+            at = at[:-1]
+        place = self.positions.get(at)
+        return Fault(
+            message=message,
+            file=self.file,
+            document=self.index,
+            line=place.line if place else 0,
+            column=place.column if place else 0,
+            path=path_text(path),
+            suggestion=suggestion,
+        )
+
+
+@dataclass(frozen=True)
+class SpecBundle:
+    """All documents of one apply, in order."""
+
+    documents: tuple[LoadedDocument, ...]
+
+    def __iter__(self) -> Iterator[LoadedDocument]:
+        return iter(self.documents)

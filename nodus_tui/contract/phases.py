@@ -35,11 +35,11 @@ class RunPhase(StrEnum):
     SUPERSEDED = "Superseded"
     """A run with a higher cap took its place."""
     INTERRUPTED = "Interrupted"
-    """The scheduler went away where going on by itself might repeat paid work."""
+    """Unfinished and at rest: the scheduler was stopped. It goes on from its last committed turn when asked."""
 
     @property
     def ended(self) -> bool:
-        """Whether this run will never do anything again."""
+        """Whether this run will never do anything again. An interrupted one may."""
         return self in _ENDED_RUNS
 
     @property
@@ -48,7 +48,7 @@ class RunPhase(StrEnum):
         return self in {RunPhase.RUNNING, RunPhase.GRADING}
 
 
-_ENDED_RUNS = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED, RunPhase.SUPERSEDED, RunPhase.INTERRUPTED})
+_ENDED_RUNS = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED, RunPhase.SUPERSEDED})
 
 
 class Reason(StrEnum):
@@ -94,11 +94,16 @@ class GroupPhase(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it goes on by itself."""
+        """Whether every case has ended; only a retry opens it again."""
         return self in _ENDED_GROUPS
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing of it goes on until somebody asks: ended, or interrupted."""
+        return self.ended or self is GroupPhase.INTERRUPTED
 
-_ENDED_GROUPS = frozenset({GroupPhase.COMPLETED, GroupPhase.CANCELLED, GroupPhase.FAILED, GroupPhase.INTERRUPTED})
+
+_ENDED_GROUPS = frozenset({GroupPhase.COMPLETED, GroupPhase.CANCELLED, GroupPhase.FAILED})
 
 
 class CaseState(StrEnum):

@@ -1,0 +1,94 @@
+"""Admission: which waiting runs of a group start now, and what each other one waits for. Pure; the sentences are what people read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from local_backend.scheduling.ledger import Ledger
+from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.phases import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Why a run does not start."""
+
+    reason: Reason
+    message: str
+    shortfall: int = 0
+    """Nano-dollars that the group's cap lacks; 0 when it waits for a slot."""
+
+
+def money(nano: int) -> str:
+    """Nano-dollars as people read them."""
+    return display_usd(usd_from_nano(nano))
+
+
+def admit(waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int) -> tuple[list[str], dict[str, Waits]]:
+    """Start what fits, in order, booking each start in the ledger.
+
+    Returns the runs that start, and for each other one why it waits. A run whose cap does not fit does not hold up a smaller one
+    behind it.
+    """
+    started: list[str] = []
+    waits: dict[str, Waits] = {}
+    for run in waiting:
+        shortfall = ledger.shortfall_to_start(run)
+        if shortfall > 0:
+            waits[run] = _waits_for_money(run, ledger, shortfall, going)
+        elif going >= max_active:
+            waits[run] = Waits(Reason.WAITING_FOR_SLOT, f"waits for one of {max_active} slot{'s' if max_active != 1 else ''} (maxActive)")
+        else:
+            ledger.start(run)
+            started.append(run)
+            going += 1
+    return started, waits
+
+
+def _waits_for_money(run: str, ledger: Ledger, shortfall: int, going: int) -> Waits:
+    account = ledger.account(run)
+    held = f"{money(ledger.reserved)} reserved by {going} run{'s' if going != 1 else ''}, " if going else ""
+    return Waits(
+        Reason.MAX_COST_REACHED,
+        f"waits for {money(shortfall)} of the group's cap: it needs {money(account.own_cap - account.committed)}, "
+        f"{money(max(0, ledger.left))} of {money(ledger.cap)} is left ({held}{money(ledger.settled)} spent)",
+        shortfall,
+    )
+
+
+def call_does_not_fit(ledger: Ledger, run: str, worst: int) -> str | None:
+    """The sentence for a run whose next call might not fit its cap; None when it fits."""
+    if ledger.shortfall_to_call(run, worst) <= 0:
+        return None
+    account = ledger.account(run)
+    needed = account.carried + account.committed + worst
+    return (
+        f"its next call may cost up to {money(worst)}, and {money(max(0, account.room))} of its cap of {money(account.cap)} is left: "
+        f"extend its cap to at least {display_ceiling(needed)}"
+    )
+
+
+def display_ceiling(nano: int) -> str:
+    """An amount of at least so many nano-dollars, rounded up to four digits after the point, for a cap that must suffice."""
+    step = 100_000
+    return money(-(-nano // step) * step)
+
+
+def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_one: int, shortfall_all: int, cap: int) -> str:
+    """What would free a stalled group: which cap, by how much.
+
+    `at_own_cap` holds, for each run that waits at its own cap, the cap that its next call needs; the shortfalls are what the group's
+    cap lacks for one and for all of the runs that cannot start. All in nano-dollars.
+    """
+    parts = []
+    if at_own_cap:
+        count = len(at_own_cap)
+        low, high = display_ceiling(min(at_own_cap)), display_ceiling(max(at_own_cap))
+        need = low if low == high else f"{low} to {high}"
+        parts.append(
+            f"{count} run{'s' if count != 1 else ''} wait{'s' if count == 1 else ''} at {'its' if count == 1 else 'their'} own cap: extend to at least {need}"
+        )
+    if cannot_start:
+        one = f"raise the group's cap by {money(shortfall_one)} to {money(cap + shortfall_one)} for the next"
+        rest = f", to {money(cap + shortfall_all)} for all" if shortfall_all > shortfall_one else ""
+        parts.append(f"{cannot_start} case{'s' if cannot_start != 1 else ''} cannot start: {one}{rest}")
+    return "; ".join(parts)

@@ -1,0 +1,37 @@
+"""The one text in which a pass rate is shown: never without its error, its interval and its coverage. Pure; plain text, no markup."""
+
+_SAME = 1e-9
+"""Two half-widths that differ by less are one: what is left is rounding."""
+
+
+def pass_rate_text(
+    *,
+    pass_rate: float | None,
+    standard_error: float | None,
+    ci95: tuple[float, float] | None,
+    scored: int,
+    total: int,
+    ended: bool = False,
+) -> str:
+    """`62.0% ± 9.5 (SE 4.9), 97/100 scored`, in percentage points.
+
+    An interval that is not symmetric about the rate shows its ends: `100.0% [72.2, 100.0] (SE 0.0), 10/10 scored`. With fewer than two
+    tasks scored there is no error to show, and the text says so. `ended` tells that no verdict is to come.
+    """
+    coverage = f"{scored}/{total} scored"
+    if pass_rate is None:
+        return f"{'no verdict' if ended else 'no verdict yet'}, {coverage}"
+    if standard_error is None or ci95 is None:
+        return f"{_points(pass_rate)}% (no SE with one task), {coverage}"
+    return f"{_points(pass_rate)}% {_interval_text(pass_rate, ci95)} (SE {_points(standard_error)}), {coverage}"
+
+
+def _interval_text(pass_rate: float, ci95: tuple[float, float]) -> str:
+    low, high = ci95
+    if abs((high - pass_rate) - (pass_rate - low)) < _SAME:
+        return f"± {_points(high - pass_rate)}"
+    return f"[{_points(low)}, {_points(high)}]"
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:.1f}"

@@ -1,0 +1,121 @@
+"""The estimate of a group before it is launched: money, time, room under its cap, and the precision to expect. Pure; money is exact."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+
+from nodus_tui.contract.durations import duration_text
+from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.money import nano_from_usd, usd_text
+from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.statistics.planning import expected_half_width, sandbox_money, wall_clock_minutes
+
+SHOWN_MAX_ACTIVE = (1, 10, 25, 50, 100)
+"""The values of maxActive for which an estimate always tells the wall clock; the spec's own comes beside them."""
+
+MAX_MINUTES_PER_CASE = 1_000_000
+"""Almost two years; more is a slip of the keyboard."""
+
+
+def estimate_group(
+    *,
+    group: AgentGroup,
+    agent: AgentSpec,
+    minutes_per_case: Decimal,
+    rates: Mapping[str, Decimal],
+    simulated: bool,
+    notional: bool = False,
+    extra_notes: tuple[str, ...] = (),
+) -> Estimate:
+    """The estimate of a group whose runs follow `agent`, if a case takes so many minutes on average.
+
+    `rates` are US dollars an hour by hardware. Raises ValueError unless minutes_per_case lies above zero and within
+    MAX_MINUTES_PER_CASE.
+    """
+    if not minutes_per_case.is_finite() or not 0 < minutes_per_case <= MAX_MINUTES_PER_CASE:
+        raise ValueError(f"minutes per case must be above zero and at most {MAX_MINUTES_PER_CASE:,}, not {minutes_per_case}")
+    spec = group.spec
+    cases = spec.cases
+    per_run, cap = agent.per_run_max_cost_usd, spec.max_cost_usd
+    wanted = cases * per_run
+    sure = min(cases, nano_from_usd(cap) // nano_from_usd(per_run))
+    minutes = cases * minutes_per_case
+    wall = wall_clock_minutes(cases, spec.max_active, minutes_per_case)
+    timeout = spec.evaluation.timeout if spec.evaluation else None
+    fits = timeout is None or _seconds(wall) <= _whole_seconds(timeout)
+    notes = (
+        *_cap_notes(cases, sure, per_run, cap),
+        *(() if fits or timeout is None else (_timeout_note(group, wall, timeout, minutes_per_case),)),
+        *_size_notes(agent),
+        *(("The model is simulated: its answers are made up, and nobody pays for them.",) if simulated else ()),
+        *(("The model's price is notional: it lets the caps bite, and nobody pays it.",) if notional else ()),
+        *extra_notes,
+    )
+    return Estimate(
+        group=group.name,
+        agent=spec.agent,
+        cases=cases,
+        model_ceiling_usd=min(wanted, cap),
+        per_run_cap_usd=per_run,
+        cap_usd=cap,
+        minutes_per_case=minutes_per_case,
+        sandbox_minutes=minutes,
+        sandbox_usd=sandbox_money(minutes, rates),
+        wall_clock_minutes=wall,
+        wall_clock_by_max_active={
+            str(active): wall_clock_minutes(cases, active, minutes_per_case) for active in sorted({*SHOWN_MAX_ACTIVE, spec.max_active})
+        },
+        timeout_minutes=None if timeout is None else Decimal(_whole_seconds(timeout)) / 60,
+        fits_timeout=fits,
+        room_for_all=wanted <= cap,
+        cases_sure_to_start=sure,
+        half_width95=expected_half_width(spec.evaluation.tasks, spec.evaluation.repetitions) if spec.evaluation else None,
+        simulated=simulated,
+        notes=notes,
+    )
+
+
+def _seconds(minutes: Decimal) -> Decimal:
+    return 60 * minutes
+
+
+def _whole_seconds(duration: timedelta) -> int:
+    return duration // timedelta(seconds=1)
+
+
+def _cap_notes(cases: int, sure: int, per_run: Decimal, cap: Decimal) -> tuple[str, ...]:
+    if sure == cases:
+        return ()
+    raise_it = f"raise maxCostUSD to {_dollars(cases * per_run)} to give every case room"
+    if sure == 0:
+        return (f"The group's cap of {_dollars(cap)} is below the per-run cap of {_dollars(per_run)}, so no case can start: {raise_it}.",)
+    room = f"is sure to start only {sure} of {cases} cases, if each spends its whole {_dollars(per_run)}"
+    return (f"The group's cap of {_dollars(cap)} {room}: {raise_it}.",)
+
+
+def _timeout_note(group: AgentGroup, wall: Decimal, timeout: timedelta, minutes_per_case: Decimal) -> str:
+    cases, active = group.spec.cases, group.spec.max_active
+    waves = _whole_seconds(timeout) // _seconds(minutes_per_case)
+    enough = -(-cases // int(waves)) if waves else 0
+    cure = f"raise the timeout or set maxActive to {enough}" if 0 < enough <= 1000 else "raise the timeout"
+    return (
+        f"At maxActive {active} the {cases} cases take {_minutes_text(wall)}, longer than the evaluation timeout of "
+        f"{duration_text(timeout)}; what is not graded by then stays unscored: {cure}."
+    )
+
+
+def _size_notes(agent: AgentSpec) -> tuple[str, ...]:
+    box = agent.sandbox
+    if box.hardware != "CPU" or (box.cpus <= 1 and box.memory_gib <= 1):
+        return ()
+    return (f"The CPU price is that of 1 vCPU and 1 GiB; the agent asks for {box.cpus:g} vCPU and {box.memory_gib:g} GiB.",)
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"${usd_text(amount)}"
+
+
+def _minutes_text(minutes: Decimal) -> str:
+    text = f"{minutes:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} min"

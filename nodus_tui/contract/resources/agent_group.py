@@ -1,11 +1,12 @@
 """AgentGroup: many runs of one agent at once under `maxActive` and one `maxCostUSD`; with `evaluation` it scores an Environment."""
 
 import re
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from nodus_tui.contract.base import ContractModel, UTCTime
@@ -13,20 +14,24 @@ from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.meta import Name, Resource
+from nodus_tui.contract.wording import quoted
 
 MAX_CASES = 100
 """tasks × repetitions of one evaluation batch, at most. More is a Sweep with shards."""
 
-_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?@[A-Za-z0-9][A-Za-z0-9.+-]*")
+_REFERENCE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?@[A-Za-z0-9][A-Za-z0-9.+-]*$"
+_REFERENCE = re.compile(_REFERENCE_PATTERN)
 
 
 def _checked_reference(reference: str) -> str:
     if not _REFERENCE.fullmatch(reference):
-        raise ValueError(f"{reference!r} is not name@version, such as nodus/arithmetic-v2@2.0.0")
+        raise ValueError(f"{quoted(reference)} is not name@version, such as nodus/arithmetic-v2@2.0.0")
     return reference
 
 
-EnvironmentReference = Annotated[str, AfterValidator(_checked_reference)]
+EnvironmentReference = Annotated[
+    str, Field(max_length=200), AfterValidator(_checked_reference), Field(json_schema_extra={"pattern": _REFERENCE_PATTERN})
+]
 """An Environment at an explicit version: `name@version`."""
 
 
@@ -37,22 +42,25 @@ class Evaluation(ContractModel):
     split: Literal["train", "test"] = "test"
     """`test` is held out."""
     tasks: int = Field(ge=1, le=MAX_CASES)
-    repetitions: int = Field(default=1, ge=1, le=MAX_CASES)
+    repetitions: int = Field(default=1, ge=1, le=MAX_CASES, validate_default=True)
     """Answers for each task."""
     seed: int = Field(default=0, ge=0, le=2_147_483_647)
     """With the name and the version it fixes the tasks and their order."""
     timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(hours=24))] = timedelta(minutes=30)
     """From creation; it counts preparation, queueing and waiting for funds."""
 
-    @model_validator(mode="after")
-    def _within_one_batch(self) -> Self:
-        if self.tasks * self.repetitions > MAX_CASES:
+    # Rules over two fields hang on the later field, so that they are told together with faults of other fields.
+    @field_validator("repetitions")
+    @classmethod
+    def _within_one_batch(cls, repetitions: int, info: ValidationInfo) -> int:
+        cases = info.data.get("tasks", 1) * repetitions
+        if cases > MAX_CASES:
             raise PydanticCustomError(
                 "batch_too_large",
                 "tasks × repetitions is {cases}; one batch holds at most {limit} cases (more is a Sweep with shards)",
-                {"cases": self.tasks * self.repetitions, "limit": MAX_CASES},
+                {"cases": cases, "limit": MAX_CASES},
             )
-        return self
+        return repetitions
 
     @property
     def cases(self) -> int:
@@ -76,16 +84,18 @@ class AgentGroupSpec(ContractModel):
     max_cost_usd: PositiveUSD
     """The cap on the group's model spend. tasks × repetitions × the per-run cap gives every case room to start."""
     evaluation: Evaluation | None = None
-    inputs: tuple[GroupInput, ...] = Field(default=(), max_length=1000)
+    inputs: tuple[GroupInput, ...] = Field(default=(), max_length=1000, validate_default=True)
     """Without evaluation: the prompts, whose answers the caller grades."""
 
-    @model_validator(mode="after")
-    def _evaluation_or_inputs(self) -> Self:
-        if (self.evaluation is None) == (not self.inputs):
+    @field_validator("inputs")
+    @classmethod
+    def _evaluation_or_inputs(cls, inputs: tuple[GroupInput, ...], info: ValidationInfo) -> tuple[GroupInput, ...]:
+        if "evaluation" in info.data and (info.data["evaluation"] is None) == (not inputs):
             raise PydanticCustomError("evaluation_or_inputs", "a group has either evaluation or inputs, exactly one of the two")
-        if len({each.id for each in self.inputs}) != len(self.inputs):
-            raise PydanticCustomError("input_ids", "two inputs have the same id")
-        return self
+        twice = [name for name, count in Counter(each.id for each in inputs).items() if count > 1]
+        if twice:
+            raise PydanticCustomError("input_ids", "two inputs have the id {id}", {"id": quoted(twice[0])})
+        return inputs
 
     @property
     def cases(self) -> int:
@@ -146,7 +156,7 @@ class AgentGroupStatus(ContractModel):
     verdicts: dict[str, int] = Field(default_factory=dict)
     """Cases by verdict, or by the reason for which they are unscored."""
     pass_rate: float | None = None
-    """Correct ÷ (Correct + Incorrect + InvalidOutput), each task's answers averaged first; null while nothing is scored."""
+    """Correct ÷ (Correct + Incorrect + InvalidOutput); null while nothing is scored."""
     standard_error: float | None = None
     ci95: tuple[float, float] | None = None
     mean_reward: float | None = None

@@ -1,15 +1,17 @@
 """The user's configuration file: the model catalogue, hourly rates, and the console's own settings. One schema for both sides."""
 
+from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.durations import Duration, parse_duration
+from nodus_tui.contract.durations import Duration, bounded_duration, parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
-from nodus_tui.contract.resources.meta import Name
+from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 
 
@@ -22,7 +24,7 @@ def _price_from_outside(value: Any) -> Any:
         return parse_usd(value)
     if isinstance(value, Decimal):
         return value
-    raise ValueError(f'a price is a decimal number of US dollars, such as "0.80", not {value!r}')
+    raise PydanticCustomError("price_type", "a price is a decimal number of US dollars, such as 0.80")
 
 
 Price = Annotated[
@@ -78,11 +80,11 @@ class ModelEntry(ContractModel):
     """The model's name at the provider."""
     base_url: str | None = None
     """Absent means the provider's own public endpoint."""
-    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key; never the key itself."""
     price: Literal["free"] | TokenPrice | None = None
     """Absent means the price database; a model that it does not know is refused."""
-    timeout: Duration = parse_duration("10m")
+    timeout: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(hours=24))] = parse_duration("10m")
     """Of one call, from its start to its last byte."""
     max_tries: int = Field(default=6, ge=1, le=20)
     """Tries of one call that fail without cost, the first included."""
@@ -90,17 +92,17 @@ class ModelEntry(ContractModel):
     """Calls in flight at once, at most; it shrinks by itself while the provider says 429."""
     simulated: SimulatedBehaviour | None = None
 
-    @model_validator(mode="after")
-    def _simulated_fits(self) -> Self:
-        if self.simulated is not None and self.provider != "simulated":
+    @field_validator("simulated")
+    @classmethod
+    def _simulated_fits(cls, behaviour: SimulatedBehaviour | None, info: ValidationInfo) -> SimulatedBehaviour | None:
+        if behaviour is not None and info.data.get("provider", "simulated") != "simulated":
             raise PydanticCustomError("simulated", "`simulated` belongs to provider simulated only")
-        return self
+        return behaviour
 
 
 def _families_differ(entries: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
-    names = [entry.family for entry in entries]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    counts = Counter(entry.family for entry in entries)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"two entries have the family {', '.join(twice)}")
     return entries
 

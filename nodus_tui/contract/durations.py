@@ -5,17 +5,27 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from nodus_tui.contract.wording import quoted
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_TEXT = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?")
+_TEXT = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
+_PATTERN = r"^(?=.)([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$"
+
+MAX_DURATION = timedelta(days=36_500)
+"""The longest duration that a spec may name: a hundred years, far below what a timedelta holds."""
 
 
 def parse_duration(text: str) -> timedelta:
     """The duration that the text names; raises ValueError with a sentence for the reader."""
     match = _TEXT.fullmatch(text)
     if not text or match is None:
-        raise ValueError(f"{text!r} is not a duration: write a whole number and a unit, such as 90s, 10m or 24h")
-    return timedelta(seconds=sum(int(count or 0) * unit for count, unit in zip(match.groups(), _SECONDS.values(), strict=True)))
+        raise ValueError(f"{quoted(text)} is not a duration: write a whole number and a unit, such as 90s, 10m or 24h")
+    seconds = sum(int(count or 0) * unit for count, unit in zip(match.groups(), _SECONDS.values(), strict=True))
+    if seconds > MAX_DURATION.total_seconds():
+        raise ValueError(f"{text} is too long: a duration is at most {MAX_DURATION.days} days")
+    return timedelta(seconds=seconds)
 
 
 def duration_text(duration: timedelta) -> str:
@@ -31,14 +41,14 @@ def _from_outside(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return parse_duration(value)
-    raise ValueError(f"a duration is a number with its unit, such as 90s, 10m or 24h, not {value!r}")
+    raise PydanticCustomError("duration_type", "a duration is a whole number with its unit, such as 90s, 10m or 24h")
 
 
 Duration = Annotated[
     timedelta,
     BeforeValidator(_from_outside),
     PlainSerializer(duration_text, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "pattern": r"^(\d+d)?(\d+h)?(\d+m)?(\d+s)?$", "examples": ["90s", "10m", "24h"]}),
+    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["90s", "10m", "24h"]}),
 ]
 """A span of time in whole seconds: text with units outside, a timedelta inside."""
 
@@ -48,7 +58,11 @@ def bounded_duration(low: timedelta, high: timedelta) -> AfterValidator:
 
     def check(duration: timedelta) -> timedelta:
         if not low <= duration <= high:
-            raise ValueError(f"{duration_text(duration)} is outside {duration_text(low)} to {duration_text(high)}")
+            raise PydanticCustomError(
+                "duration_range",
+                "{duration} is outside the allowed {low} to {high}",
+                {"duration": duration_text(duration), "low": duration_text(low), "high": duration_text(high)},
+            )
         return duration
 
     return AfterValidator(check)

@@ -1,10 +1,13 @@
 """Money: US dollars as exact decimals in the contract, whole nano-dollars in the ledger, text at the edge. Never a float."""
 
 import re
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from nodus_tui.contract.wording import quoted
 
 NANO_PER_USD = 1_000_000_000
 """The ledger's unit: one US dollar is this many nano-dollars."""
@@ -12,8 +15,9 @@ NANO_PER_USD = 1_000_000_000
 MAX_USD = Decimal(1_000_000_000)
 """The largest amount that a spec may name, far below what 64 bits of nano-dollars hold."""
 
-_PLAIN = re.compile(r"[0-9]{1,10}(\.[0-9]+)?")
-_PATTERN = r"^[0-9]{1,10}(\.[0-9]{1,9})?$"
+_PLAIN = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,100}))?")
+_PATTERN = r"^[0-9]{1,10}(\.[0-9]{1,9}0*)?$"
+_POSITIVE_PATTERN = r"^(?=.*[1-9])[0-9]{1,10}(\.[0-9]{1,9}0*)?$"
 
 
 def parse_usd(text: str) -> Decimal:
@@ -21,11 +25,13 @@ def parse_usd(text: str) -> Decimal:
 
     Raises ValueError with a sentence for the reader when it is no plain decimal, is finer than a nano-dollar or too large.
     """
-    if not _PLAIN.fullmatch(text):
-        raise ValueError(f'{text!r} is not an amount in US dollars: write digits and at most one point, such as "0.10"')
-    amount = Decimal(text)
-    if amount * NANO_PER_USD % 1:
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        raise ValueError(f'{quoted(text)} is not an amount in US dollars: write digits and at most one point, such as "0.10"')
+    # The digits are counted in the text: arithmetic would first round to the decimal context's precision.
+    if len((match[2] or "").rstrip("0")) > 9:
         raise ValueError(f"{text} has a fraction of a nano-dollar: at most nine digits after the point")
+    amount = Decimal(text)
     if amount > MAX_USD:
         raise ValueError(f"{text} is more than {MAX_USD:,} US dollars")
     return amount
@@ -33,15 +39,17 @@ def parse_usd(text: str) -> Decimal:
 
 def nano_from_usd(amount: Decimal) -> int:
     """Whole nano-dollars of an exact amount; raises ValueError when the amount is finer than that."""
-    nano = amount * NANO_PER_USD
-    if nano % 1:
+    numerator, denominator = amount.as_integer_ratio()
+    nano, rest = divmod(numerator * NANO_PER_USD, denominator)
+    if rest:
         raise ValueError(f"{amount} has a fraction of a nano-dollar")
-    return int(nano)
+    return nano
 
 
 def nano_ceiling(amount: Decimal) -> int:
     """Nano-dollars of a charge, rounded up, as every charge is when it is booked (semantics: Money)."""
-    return int((amount * NANO_PER_USD).to_integral_value(rounding=ROUND_CEILING))
+    numerator, denominator = amount.as_integer_ratio()
+    return -(-numerator * NANO_PER_USD // denominator)
 
 
 def usd_from_nano(nano: int) -> Decimal:
@@ -79,15 +87,20 @@ def cent_text(amount: Decimal) -> str:
 
 def _from_outside(value: Any) -> Any:
     if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise PydanticCustomError("money_type", "the amount is not a number")
         return value
     if isinstance(value, str):
         return parse_usd(value)
-    raise ValueError(f'money is a decimal string in quotes, such as "0.10", not {value!r}')
+    raise PydanticCustomError("money_type", 'money is a decimal text in quotes, such as "0.10"')
 
 
 def _above_zero(amount: Decimal) -> Decimal:
     if amount <= 0:
         raise ValueError("the amount must be above zero")
+    if amount > MAX_USD:
+        raise ValueError(f"{usd_text(amount)} is more than {MAX_USD:,} US dollars")
+    nano_from_usd(amount)
     return amount
 
 
@@ -99,5 +112,11 @@ USD = Annotated[
 ]
 """An amount in US dollars: a decimal string outside, an exact Decimal inside."""
 
-PositiveUSD = Annotated[USD, AfterValidator(_above_zero)]
+PositiveUSD = Annotated[
+    USD,
+    AfterValidator(_above_zero),
+    WithJsonSchema(
+        {"type": "string", "pattern": _POSITIVE_PATTERN, "examples": ["0.10"], "description": "US dollars above zero as a decimal string"}
+    ),
+]
 """An amount above zero: every cap and limit is one."""

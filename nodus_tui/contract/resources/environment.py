@@ -1,25 +1,42 @@
 """Environment: a versioned task set with its grader. The tasks lie in a file; the answers in it are read by the grader process only."""
 
 import re
+import warnings
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.wording import quoted
+
+_VERSION_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$"
+_VERSION = re.compile(_VERSION_PATTERN)
+
+
+def _checked_version(version: str) -> str:
+    if not _VERSION.fullmatch(version):
+        raise ValueError(f"{quoted(version)} is no version: 1 to 64 letters, digits, dots, plus signs and hyphens, such as 1.0.0")
+    return version
 
 
 def _checked_pattern(pattern: str) -> str:
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        with warnings.catch_warnings():
+            # A set that a later Python may read differently is still a valid pattern here.
+            warnings.simplefilter("ignore")
+            compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{quoted(pattern)} is no regular expression: {error}") from None
     if compiled.groups > 1:
-        raise ValueError(f"{pattern!r} has {compiled.groups} groups; at most one says which part counts")
+        raise ValueError(f"{quoted(pattern)} has {compiled.groups} groups; at most one says which part counts")
     return pattern
 
 
-Pattern = Annotated[str, AfterValidator(_checked_pattern), Field(max_length=1000)]
+Version = Annotated[str, AfterValidator(_checked_version), Field(json_schema_extra={"pattern": _VERSION_PATTERN})]
+"""The version of a task set."""
+
+Pattern = Annotated[str, Field(max_length=1000), AfterValidator(_checked_pattern)]
 """A Python regular expression with at most one group."""
 
 
@@ -85,7 +102,7 @@ class TaskFields(ContractModel):
 class EnvironmentSpec(ContractModel):
     """A task file and how its answers are graded."""
 
-    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$")
+    version: Version
     """Change the file, change the version: one version always gives the same tasks."""
     description: str = ""
     file: str = Field(min_length=1)

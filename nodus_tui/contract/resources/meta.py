@@ -6,20 +6,34 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.wording import quoted
 
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$"
 _NAME = re.compile(NAME_PATTERN)
 _NAME_RULE = "a name has 1 to 63 small letters, digits, dots and hyphens, and starts and ends with a letter or digit"
 
 
+_VARIABLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,254}$"
+_VARIABLE = re.compile(_VARIABLE_PATTERN)
+
+
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name: {_NAME_RULE}")
+        raise ValueError(f"{quoted(name)} is no name: {_NAME_RULE}")
+    return name
+
+
+def _checked_variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(f"{quoted(name)} is no environment variable's name: letters, digits and underscores, no digit first")
     return name
 
 
 Name = Annotated[str, AfterValidator(_checked_name), Field(json_schema_extra={"pattern": NAME_PATTERN})]
 """The name of a resource, unique within its kind."""
+
+EnvironmentVariable = Annotated[str, AfterValidator(_checked_variable), Field(json_schema_extra={"pattern": _VARIABLE_PATTERN})]
+"""The name of an environment variable."""
 
 
 class Metadata(ContractModel):

@@ -1,0 +1,51 @@
+"""The machine slice that a Sandbox, a Job or an agent's run is given. Shared by the kinds that ask for hardware."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.resources.meta import EnvironmentVariable
+from nodus_tui.contract.wording import quoted
+
+_NUL = "\0"
+
+
+def _checked_argument(text: str) -> str:
+    if _NUL in text:
+        raise ValueError(f"{quoted(text)} holds a NUL character, which no program can be given")
+    return text
+
+
+Argument = Annotated[str, Field(max_length=100_000), AfterValidator(_checked_argument)]
+"""One word of a command line, or the value of an environment variable."""
+
+Command = Annotated[tuple[Argument, ...], Field(max_length=1000)]
+"""A program and its arguments; no shell reads it."""
+
+HardwareName = Annotated[str, Field(min_length=1, max_length=64)]
+"""A name of the hardware price list, such as `CPU`, `L4` or `A100-80G`."""
+
+
+class MachineSlice(ContractModel):
+    """What of a machine is asked for. The names in `hardware` are priced by the hour."""
+
+    hardware: HardwareName = "CPU"
+    """A name of the hardware price list."""
+    accelerators: int = Field(default=0, ge=0, le=64)
+    """Devices of that kind, each given to this alone. 0 with hardware CPU; on other hardware 0 means one device."""
+    cpus: float = Field(default=1, gt=0, le=256)
+    memory_gib: float = Field(default=1, gt=0, le=4096, alias="memoryGiB")
+
+
+class Surroundings(MachineSlice):
+    """A machine slice with what runs in it: the image, the network and the environment variables."""
+
+    image: str | None = Field(default=None, min_length=1, max_length=500)
+    """The container image; absent means the backend's own base, or this machine where the kind allows it."""
+    network: bool = False
+    """Whether it may reach the network."""
+    env: dict[EnvironmentVariable, Argument] = Field(default_factory=dict, max_length=200)
+    """Environment variables with their values. Keep secrets out: name them in `envFrom`."""
+    env_from: tuple[EnvironmentVariable, ...] = Field(default=(), max_length=200)
+    """Variables whose values are taken from the backend's own environment when it starts."""

@@ -1,0 +1,115 @@
+"""Job: an image or a command that runs to its end on given hardware under its own cap; or one that serves a model."""
+
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.durations import Duration, bounded_duration
+from nodus_tui.contract.money import USD, PositiveUSD
+from nodus_tui.contract.resources.hardware import Argument, Command, Surroundings
+from nodus_tui.contract.resources.meta import Name, Resource
+from nodus_tui.contract.wording import quoted
+
+
+def _checked_inside(path: str) -> str:
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{quoted(path)} leads out of the job's folder: write a path below it, without a leading / and without ..")
+    return path
+
+
+def _checked_absolute(path: str) -> str:
+    if not PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{quoted(path)} is no absolute path inside the job, such as /data")
+    return path
+
+
+OutputPath = Annotated[Argument, Field(min_length=1, max_length=4096), AfterValidator(_checked_inside)]
+"""A path below the job's working folder."""
+
+MountTarget = Annotated[Argument, Field(min_length=1, max_length=4096), AfterValidator(_checked_absolute)]
+"""An absolute path inside the job."""
+
+
+class Mount(ContractModel):
+    """A file or folder of the backend's machine that the job sees."""
+
+    source: Argument = Field(min_length=1, max_length=4096)
+    """On the backend's machine; a relative path starts at the spec's own folder."""
+    target: MountTarget
+    """Where the job sees it."""
+    read_only: bool = True
+
+
+class Serving(ContractModel):
+    """A job that serves: it is up when its health check answers, and groups can name it as their model."""
+
+    family: Name
+    """The model family under which agents ask for it while it is up."""
+    port: int = Field(ge=1, le=65_535)
+    """Where it listens, inside the job."""
+    health_path: str = Field(default="/health", pattern=r"^/", max_length=1000)
+    """Asked with GET until it answers 200."""
+    start_timeout: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(hours=24))] = timedelta(minutes=10)
+    """How long it may take until it answers."""
+
+
+class JobSpec(Surroundings):
+    """What runs and what it may cost: time × the hourly rate of its hardware. It is ended gracefully before the cap is passed."""
+
+    command: Command = Field(default=(), validate_default=True)
+    """Absent means the image's own. Without an image it runs on the backend's machine itself."""
+    working_dir: Argument | None = Field(default=None, min_length=1, max_length=4096)
+    mounts: tuple[Mount, ...] = Field(default=(), max_length=64)
+    outputs: tuple[OutputPath, ...] = Field(default=(), max_length=1000)
+    """Files and folders that are kept, with their sha256, when it ends."""
+    max_cost_usd: PositiveUSD
+    timeout: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(days=30))] = timedelta(hours=24)
+    """Of the running job, queueing left out."""
+    serve: Serving | None = None
+
+    @field_validator("command")
+    @classmethod
+    def _something_to_run(cls, command: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not command and "image" in info.data and info.data["image"] is None:
+            raise PydanticCustomError("nothing_to_run", "a job needs an image, a command, or both")
+        return command
+
+
+class OutputFile(ContractModel):
+    """One file that a job left, as its manifest names it."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class JobStatus(ContractModel):
+    """What the backend knows of a Job."""
+
+    phase: Literal["Pending", "Running", "Serving", "Succeeded", "Failed", "Cancelled", "Interrupted"]
+    reason: str | None = None
+    message: str = ""
+    """For people: what it waits for and until when, or how it ended."""
+    exit_code: int | None = None
+    cost_usd: USD
+    devices: tuple[str, ...] = ()
+    """The devices that it was given."""
+    progress: float | None = None
+    """0 to 1 where its output tells."""
+    outputs: tuple[OutputFile, ...] = ()
+    created_at: UTCTime
+    started_at: UTCTime | None = None
+    ended_at: UTCTime | None = None
+
+
+class Job(Resource):
+    """An image or a command that runs to its end on given hardware."""
+
+    api_version: Literal["nodus.dev/v1"] = "nodus.dev/v1"
+    kind: Literal["Job"] = "Job"
+    spec: JobSpec
+    status: JobStatus | None = None

@@ -1,0 +1,1 @@
+"""What the screens show, folded from snapshots and events. No terminal, no clock, no I/O: `now` comes in as an argument."""

@@ -1,0 +1,231 @@
+"""The campaigns view: every AgentGroup with its phase, progress, pass rate, money and time left."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, money_of, seconds_between, share, span_text
+from nodus_tui.view_state.filtering import Filter, Searchable
+from nodus_tui.view_state.folding import group_after
+from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.words import GROUP_SIGNS
+
+_CASES_BEFORE_FORECAST = 3
+_PHASE_ORDER = {phase: place for place, phase in enumerate(GroupPhase)}
+
+
+def status_of(group: AgentGroup) -> AgentGroupStatus:
+    """The status that a backend's groups always have; ValueError says which one lacks it."""
+    if group.status is None:
+        raise ValueError(f"the backend gave AgentGroup {group.name} without a status")
+    return group.status
+
+
+def ended_cases(status: AgentGroupStatus) -> int:
+    """Cases that have ended, scored or not."""
+    return status.coverage.total - status.pending
+
+
+def seconds_left(status: AgentGroupStatus, now: datetime) -> float | None:
+    """A forecast from the pace so far, in seconds; None where there is no pace to go by or nothing that goes on by itself."""
+    ended = ended_cases(status)
+    if status.phase is not GroupPhase.RUNNING or status.started_at is None or ended < _CASES_BEFORE_FORECAST:
+        return None
+    return seconds_between(status.started_at, now) / ended * status.pending
+
+
+def _eta_cell(group: AgentGroup, now: datetime) -> Line:
+    left = seconds_left(status_of(group), now)
+    return line(NOTHING) if left is None else line(Span(f"~{span_text(left)}", Tone.MARK))
+
+
+def _age_cell(group: AgentGroup, now: datetime) -> Line:
+    return line(muted(age_text(status_of(group).created_at, now)))
+
+
+def _active_cell(group: AgentGroup, _now: datetime) -> Line:
+    status = status_of(group)
+    if status.phase.ended:
+        return line(NOTHING)
+    return line(str(status.going), muted(f"/{group.spec.max_active}"))
+
+
+def _done_cell(group: AgentGroup, _now: datetime) -> Line:
+    status = status_of(group)
+    return line(str(ended_cases(status)), muted(f"/{status.coverage.total}"))
+
+
+def _progress_cell(group: AgentGroup, _now: datetime) -> Line:
+    status = status_of(group)
+    return bar(share(ended_cases(status), status.coverage.total), 10, Tone.GOOD if status.phase is GroupPhase.COMPLETED else Tone.INFO)
+
+
+def _spent_share_cell(group: AgentGroup, _now: datetime) -> Line:
+    money = status_of(group).money
+    used = share(money.model_usd, money.cap_usd)
+    return bar(used, 6, Tone.WARN if used >= 0.9 else Tone.INFO)
+
+
+def _money_cell(group: AgentGroup, _now: datetime) -> Line:
+    money = status_of(group).money
+    mark = line(Span(" u", Tone.MARK)) if money.unconfirmed_usd else ()
+    return (*money_of(money.model_usd, money.cap_usd), *mark)
+
+
+def _note_cell(group: AgentGroup, _now: datetime) -> Line:
+    status = status_of(group)
+    return line(Span("simulated" if status.simulated else "notional" if status.notional_price else "", Tone.MARK))
+
+
+CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
+    Column("name", "NAME", 14, lambda group, _now: line(strong(group.name)), lambda group: group.name, grow=26),
+    Column(
+        "phase",
+        "PHASE",
+        11,
+        lambda group, _now: GROUP_SIGNS[status_of(group).phase].spans(),
+        lambda group: _PHASE_ORDER[status_of(group).phase],
+        grow=2,
+    ),
+    Column("progress", "PROGRESS", 10, _progress_cell, lambda group: share(ended_cases(status_of(group)), group.spec.cases), priority=6),
+    Column("done", "DONE", 7, _done_cell, lambda group: ended_cases(status_of(group)), priority=5, right=True),
+    Column(
+        "pass",
+        "PASS ±95% SCORED",
+        19,
+        lambda group, _now: pass_rate_cell(status_of(group)),
+        lambda group: status_of(group).pass_rate,
+        grow=5,
+    ),
+    Column("spent", "SPENT/CAP", 12, _money_cell, lambda group: status_of(group).money.model_usd, grow=6, right=True),
+    Column(
+        "share",
+        "",
+        6,
+        _spent_share_cell,
+        lambda group: share(status_of(group).money.model_usd, status_of(group).money.cap_usd),
+        priority=7,
+    ),
+    Column("active", "ACTIVE", 6, _active_cell, lambda group: status_of(group).going, priority=2, right=True),
+    Column("eta", "ETA", 6, _eta_cell, lambda group: status_of(group).pending, priority=3, right=True),
+    Column("age", "AGE", 6, _age_cell, lambda group: status_of(group).created_at.timestamp(), priority=4, right=True),
+    Column("note", "NOTE", 9, _note_cell, lambda group: status_of(group).simulated, priority=1),
+)
+
+
+def searchable_group(group: AgentGroup) -> Searchable:
+    """What the filter looks at."""
+    status = status_of(group)
+    evaluation = group.spec.evaluation
+    texts = (group.name, group.spec.agent, status.model_family, status.message, evaluation.environment if evaluation else "")
+    marks = ("simulated",) if status.simulated else ()
+    return Searchable(
+        texts=(*texts, *marks),
+        states=(status.phase.value, *((status.reason.value,) if status.reason else ())),
+        verdict="",
+        cost=status.money.model_usd,
+    )
+
+
+class CampaignsState:
+    """All groups, and the cursor up to which they are true."""
+
+    def __init__(self) -> None:
+        self.rows: Rows[AgentGroup] = Rows(CAMPAIGN_COLUMNS, sort="age", descending=True)
+        self.cursor = -1
+        self.loaded = False
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take the groups of a snapshot instead of what was known."""
+        self.rows.clear()
+        for group in snapshot.groups:
+            self.rows.put(group.name, group)
+        self.cursor = snapshot.cursor
+        self.loaded = True
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether anything here changed."""
+        if event.kind != "AgentGroup" or event.cursor <= self.cursor:
+            return False
+        group = group_after(self.rows.find(event.name), event)
+        if group is None:
+            known = self.rows.find(event.name) is not None
+            self.rows.remove(event.name)
+            return known
+        self.rows.put(event.name, group)
+        return True
+
+    def filter(self, chosen: Filter | None) -> None:
+        """Show the groups that a filter keeps, or all."""
+        self.rows.keep_only((lambda group: chosen.keeps(searchable_group(group))) if chosen and chosen.conditions else None)
+
+    def moving(self) -> bool:
+        """Whether some group goes on, so that its figures of time change by themselves."""
+        return any(not status_of(group).phase.ended for group in self.rows.items())
+
+    def summary(self) -> Line:
+        """How many groups are in which phase, and what they spent together."""
+        counts: dict[GroupPhase, int] = {}
+        spent = Decimal(0)
+        for group in self.rows.items():
+            status = status_of(group)
+            counts[status.phase] = counts.get(status.phase, 0) + 1
+            if not (status.simulated or status.notional_price):
+                spent += status.money.model_usd
+        phases = [
+            line(Span(f"{counts[phase]} {GROUP_SIGNS[phase].word.lower()}", GROUP_SIGNS[phase].tone))
+            for phase in GroupPhase
+            if phase in counts
+        ]
+        return joined((*phases, line(f"{display_usd(spent)} really spent")) if counts else ())
+
+
+def group_title(group: AgentGroup) -> Line:
+    """Who is scored on what."""
+    status = status_of(group)
+    evaluation = group.spec.evaluation
+    model = f"{status.model_family} ({status.model_name})" if status.model_name else status.model_family
+    scored = line(f"{group.spec.cases} inputs, graded by the caller")
+    if evaluation is not None:
+        repeated = f"×{evaluation.repetitions}" if evaluation.repetitions > 1 else ""
+        scored = line(f"{evaluation.environment} {evaluation.split}, {evaluation.tasks}{repeated} tasks, seed {evaluation.seed}")
+    return joined(
+        (
+            line(f"agent {group.spec.agent} r{status.agent_revision}"),
+            line(model),
+            scored,
+        ),
+    )
+
+
+def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
+    """The selected group in three lines: what it is, how it stands, why."""
+    status = status_of(group)
+    money = status.money
+    unconfirmed = line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
+    stands = joined(
+        (
+            line(pass_rate_words(status)),
+            line(f"{display_usd(money.spent_usd)} spent | {display_usd(money.reserved_usd)} reserved | {display_usd(money.left_usd)} left"),
+            unconfirmed,
+        ),
+    )
+    why = line(Span(status.message, GROUP_SIGNS[status.phase].tone)) if status.message else _times(group, now)
+    head = joined((honesty_marks(simulated=status.simulated, notional=status.notional_price), group_title(group)))
+    return (head, stands, why)
+
+
+def _times(group: AgentGroup, now: datetime) -> Line:
+    status = status_of(group)
+    parts = [line(muted(f"created {clock_text(status.created_at, now)}"))]
+    if status.ended_at is not None:
+        parts.append(line(muted(f"ended {clock_text(status.ended_at, now)}")))
+    elif status.deadline_at is not None:
+        parts.append(line(muted(f"times out {clock_text(status.deadline_at, now)}")))
+    return joined(parts)

@@ -1,0 +1,96 @@
+"""The smallest things a screen shows: spans of text with a tone. A tone says what a text means; the theme says how that looks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nodus_tui.text import cut, safe_text, width_of
+
+
+class Tone(StrEnum):
+    """What a span means. Never the only carrier of it: a word or a glyph stands beside every tone."""
+
+    PLAIN = "plain"
+    MUTED = "muted"
+    STRONG = "strong"
+    TITLE = "title"
+    KEY = "key"
+    GOOD = "good"
+    BAD = "bad"
+    WARN = "warn"
+    INFO = "info"
+    MARK = "mark"
+    """Simulated, notional, unconfirmed, estimated: a number that is not what it seems."""
+    TRACK = "track"
+    """The empty part of a bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a line."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+Line = tuple[Span, ...]
+"""A line, or the content of a table's cell."""
+
+
+def line(*parts: str | Span) -> Line:
+    """A line of spans; plain strings are plain spans, empty ones are left out."""
+    spans = (part if isinstance(part, Span) else Span(part) for part in parts)
+    return tuple(span for span in spans if span.text)
+
+
+def muted(text: str) -> Span:
+    """Secondary text."""
+    return Span(text, Tone.MUTED)
+
+
+def strong(text: str) -> Span:
+    """Text that the eye should find first."""
+    return Span(text, Tone.STRONG)
+
+
+def joined(parts: Iterable[Line], separator: str = " · ") -> Line:
+    """Lines as one, with a muted separator between those that are not empty."""
+    spans: list[Span] = []
+    for part in parts:
+        if part:
+            if spans:
+                spans.append(muted(separator))
+            spans.extend(part)
+    return tuple(spans)
+
+
+def line_width(spans: Line) -> int:
+    """Cells that a line of safe text takes."""
+    return sum(width_of(span.text) for span in spans)
+
+
+def safe_line(spans: Line) -> Line:
+    """The line with every span behind the one door for foreign text."""
+    return tuple(Span(safe_text(span.text), span.tone) for span in spans)
+
+
+def cut_line(spans: Line, width: int) -> Line:
+    """The line, made safe, in at most `width` cells."""
+    kept: list[Span] = []
+    left = width
+    shown = safe_line(spans)
+    for index, span in enumerate(shown):
+        needed = width_of(span.text)
+        more = any(later.text for later in shown[index + 1 :])
+        if needed < left or (needed == left and not more):
+            kept.append(span)
+            left -= needed
+            continue
+        kept.append(Span(cut(span.text + ("…" if needed == left else ""), left), span.tone))
+        break
+    return tuple(span for span in kept if span.text)
+
+
+def plain(spans: Line) -> str:
+    """The words of a line without their tones."""
+    return "".join(span.text for span in spans)

@@ -1,0 +1,70 @@
+"""Columns: what a table can show of its items, and which of them fit a width."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Generic, TypeVar
+
+from nodus_tui.view_state.cells import Line
+
+Item = TypeVar("Item")
+SortValue = str | int | float | Decimal | None
+"""Within one column all values that are not None are comparable; None sorts last in rising order."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[Item]):
+    """One thing that a table shows of each item."""
+
+    key: str
+    title: str
+    width: int
+    """Cells it needs at least."""
+    cell: Callable[[Item, datetime], Line]
+    sort: Callable[[Item], SortValue]
+    priority: int = 0
+    """0 always stays; of the others the highest drop out first where the width is short."""
+    grow: int = 0
+    """Cells it may take beyond `width`, where there is room."""
+    right: bool = False
+    """Aligned at the right: figures."""
+
+
+@dataclass(frozen=True)
+class Placed(Generic[Item]):
+    """A column with the width that it got."""
+
+    column: Column[Item]
+    width: int
+
+
+GAP = 1
+"""Cells between two columns."""
+
+
+def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ...]:
+    """The columns that fit, in order: unimportant ones drop out first, and the growing ones share what is left."""
+    kept = list(columns)
+
+    def needed() -> int:
+        return sum(column.width for column in kept) + GAP * max(0, len(kept) - 1)
+
+    while needed() > width:
+        droppable = [column for column in kept if column.priority > 0]
+        if not droppable:
+            break
+        kept.remove(max(droppable, key=lambda column: (column.priority, kept.index(column))))
+    widths = {column.key: column.width for column in kept}
+    spare = max(0, width - needed())
+    growing = [column for column in kept if column.grow > 0]
+    while spare > 0 and growing:
+        each = max(1, spare // len(growing))
+        for column in tuple(growing):
+            room = column.width + column.grow - widths[column.key]
+            taken = min(each, room, spare)
+            widths[column.key] += taken
+            spare -= taken
+            if taken >= room:
+                growing.remove(column)
+    return tuple(Placed(column, widths[column.key]) for column in kept)

@@ -1,0 +1,81 @@
+"""The estimate view: what a launch may cost at most and how long it takes, or everything that is wrong with its spec."""
+
+from decimal import Decimal
+
+from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.money import display_usd
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.figures import span_text
+from nodus_tui.view_state.pass_rates import honesty_marks
+
+_LABEL = 18
+
+
+def _minutes(minutes: Decimal) -> str:
+    return span_text(float(minutes) * 60) if minutes < 60 else f"{minutes:,.0f} min"
+
+
+def _row(label: str, *parts: str | Span) -> Line:
+    return line(muted(f"  {label}".ljust(_LABEL)), *parts)
+
+
+def estimate_lines(estimate: Estimate) -> tuple[Line, ...]:
+    """One group's estimate."""
+    every = (
+        line(Span("✓ room for every case to start", Tone.GOOD))
+        if estimate.room_for_all
+        else line(Span(f"! sure to start: {estimate.cases_sure_to_start} of {estimate.cases} cases; the others wait for funds", Tone.WARN))
+    )
+    in_time = () if estimate.fits_timeout else (Span("  ! longer than the timeout", Tone.WARN),)
+    marks = honesty_marks(simulated=estimate.simulated, notional=False)
+    lines: list[Line] = [
+        (*line(strong(estimate.group), muted("  agent "), estimate.agent), *((Span("  "), *marks) if marks else ())),
+        _row("cases", str(estimate.cases), muted("  half-width of the 95 % interval "), _half_width(estimate)),
+        _row(
+            "models, at most",
+            strong(display_usd(estimate.model_ceiling_usd)),
+            muted(f"  ({display_usd(estimate.per_run_cap_usd)} a run, group cap {display_usd(estimate.cap_usd)})"),
+        ),
+        (muted("".ljust(_LABEL)), *every),
+        _row(
+            "wall clock, est.",
+            strong(f"~{_minutes(estimate.wall_clock_minutes)}"),
+            muted(f"  at {estimate.minutes_per_case} min a case; m changes that"),
+            *in_time,
+        ),
+    ]
+    if estimate.timeout_minutes is not None:
+        lines.append(_row("timeout", _minutes(estimate.timeout_minutes)))
+    lines.append(_wall_clock_table(estimate))
+    lines.append(_row("sandbox-minutes", f"{estimate.sandbox_minutes:,.0f}", muted("  whatever maxActive is")))
+    if estimate.sandbox_usd:
+        priced = "   ".join(f"{hardware} {display_usd(amount)}" for hardware, amount in estimate.sandbox_usd.items())
+        lines.append(_row("sandboxes, est.", priced))
+    lines.extend(line(Span(f"  ! {note}", Tone.WARN)) for note in estimate.notes)
+    return tuple(lines)
+
+
+def _half_width(estimate: Estimate) -> str:
+    return "–" if estimate.half_width95 is None else f"±{100 * estimate.half_width95:.1f} points (p = 0.5)"
+
+
+def _wall_clock_table(estimate: Estimate) -> Line:
+    cells = "   ".join(f"{active} → {_minutes(minutes)}" for active, minutes in estimate.wall_clock_by_max_active.items())
+    return _row("  by maxActive", cells)
+
+
+def fault_lines(faults: tuple[Fault, ...]) -> tuple[Line, ...]:
+    """Every fault with its place: file, line, column, field, what to do."""
+    lines: list[Line] = []
+    for fault in faults:
+        place = ":".join(str(part) for part in (fault.file, fault.line, fault.column) if part)
+        hint = f' – did you mean "{fault.suggestion}"?' if fault.suggestion else ""
+        lines.append(line(Span("! ", Tone.BAD), strong(place or "the spec"), muted(f"  {fault.path}" if fault.path else "")))
+        lines.append(line(f"  {fault.message}", Span(hint, Tone.KEY)))
+    return tuple(lines)
+
+
+def fault_count(faults: tuple[Fault, ...]) -> str:
+    """How many there are."""
+    return f"{len(faults)} fault{'' if len(faults) == 1 else 's'}; nothing was changed. Mend the file and press r to read it again."

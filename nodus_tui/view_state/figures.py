@@ -1,0 +1,113 @@
+"""Figures as people read them: money, ages, clock times, counts, bars. Nothing here rounds a small non-zero amount to zero."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from nodus_tui.contract.money import display_usd
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+NOTHING = muted("–")
+"""A figure that does not exist (yet): a value like any other."""
+
+
+def span_text(seconds: float) -> str:
+    """A span of time in its two largest units: `8s`, `3m`, `1h05m`, `2d03h`. Coarse above a minute, so that it rarely changes."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes}m"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}h{minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02d}h"
+
+
+def exact_span_text(seconds: float) -> str:
+    """A span that has ended, to the tenth of a second below a minute and the second above."""
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    return span_text(seconds)
+
+
+def age_text(since: datetime, now: datetime) -> str:
+    """How long ago something was."""
+    return span_text((now - since).total_seconds())
+
+
+def clock_text(moment: datetime, now: datetime) -> str:
+    """A moment on the wall clock of `now`'s zone; with the date when it is another day."""
+    local = moment.astimezone(now.tzinfo)
+    return f"{local:%H:%M:%S}" if local.date() == now.date() else f"{local:%d %b %H:%M}"
+
+
+def count_text(count: int) -> str:
+    """A count in at most five cells: `950`, `1.2k`, `34k`, `1.2M`."""
+    if count < 1000:
+        return str(count)
+    for unit, size in (("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)):
+        if count < size * 1000 or unit == "G":
+            scaled = Decimal(count) / size
+            return f"{scaled:.1f}{unit}" if scaled < Decimal("9.95") else f"{scaled:.0f}{unit}"
+    raise AssertionError("every count has a unit")
+
+
+def percent_text(fraction: float, digits: int = 1) -> str:
+    """A fraction in percent."""
+    return f"{100 * fraction:.{digits}f}%"
+
+
+def money_of(amount: Decimal, cap: Decimal) -> Line:
+    """An amount beside its cap; nearly used up is a warning."""
+    tone = Tone.PLAIN
+    if cap > 0 and amount >= cap * Decimal("0.9"):
+        tone = Tone.WARN
+    return line(Span(display_usd(amount), tone), muted(f"/{display_usd(cap)}"))
+
+
+def share(part: Decimal | int, whole: Decimal | int) -> float:
+    """The part of the whole within 0 and 1; nothing of nothing is 0. For the length of bars only."""
+    if whole <= 0:
+        return 0.0
+    return float(min(Decimal(1), max(Decimal(0), Decimal(part) / Decimal(whole))))
+
+
+def bar(fraction: float, width: int, tone: Tone = Tone.INFO) -> Line:
+    """A bar of `width` cells in eighths of a cell. Anything above zero shows, and only the whole fills it."""
+    eighths = round(fraction * width * 8)
+    if fraction > 0:
+        eighths = max(1, eighths)
+    if fraction < 1:
+        eighths = min(width * 8 - 1, eighths)
+    full, part = divmod(eighths, 8)
+    filled = "█" * full + (_EIGHTHS[part] if part else "")
+    return line(Span(filled, tone), Span("░" * (width - len(filled)), Tone.TRACK))
+
+
+def segments(parts: tuple[tuple[int, Tone, str], ...], width: int) -> Line:
+    """A bar of `width` cells split by counts (count, tone, glyph): largest remainders, and every count above zero gets a cell."""
+    total = sum(count for count, _, _ in parts)
+    if total <= 0 or width <= 0:
+        return line(Span("░" * max(0, width), Tone.TRACK))
+    cells = [count * width // total for count, _, _ in parts]
+    by_remainder = sorted(range(len(parts)), key=lambda index: parts[index][0] * width % total, reverse=True)
+    for index in by_remainder[: width - sum(cells)]:
+        cells[index] += 1
+    for index, (count, _, _) in enumerate(parts):
+        if count > 0 and cells[index] == 0:
+            largest = max(range(len(parts)), key=lambda place: cells[place])
+            if cells[largest] > 1:
+                cells[largest] -= 1
+                cells[index] = 1
+    return line(*(Span(glyph * number, tone) for (_, tone, glyph), number in zip(parts, cells, strict=True)))
+
+
+def seconds_between(start: datetime, end: datetime) -> float:
+    """From start to end, never below zero."""
+    return max(0.0, (end - start) / timedelta(seconds=1))

@@ -1,0 +1,43 @@
+"""Folding events into resources: a status takes over the changed fields, and everything else stays."""
+
+from nodus_tui.contract.events import Event
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
+
+
+def group_after(group: AgentGroup | None, event: Event) -> AgentGroup | None:
+    """The group after the event; None when it is deleted, or when a change came of a group that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return AgentGroup.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if group is None:
+        return None
+    return _group_merged(group, event)
+
+
+def _group_merged(group: AgentGroup, event: Event) -> AgentGroup:
+    changed: dict[str, object] = {}
+    if event.spec:
+        changed["spec"] = type(group.spec).model_validate({**group.spec.to_document(), **event.spec})
+    if event.status:
+        known = group.status.to_document() if group.status else {}
+        changed["status"] = AgentGroupStatus.model_validate({**known, **event.status})
+    return group.model_copy(update=changed)
+
+
+def run_after(run: AgentRun | None, event: Event) -> AgentRun | None:
+    """The run after the event; None when it is deleted, or when a change came of a run that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return AgentRun.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if run is None:
+        return None
+    changed: dict[str, object] = {}
+    if event.spec:
+        changed["spec"] = type(run.spec).model_validate({**run.spec.to_document(), **event.spec})
+    if event.status:
+        known = run.status.to_document() if run.status else {}
+        changed["status"] = AgentRunStatus.model_validate({**known, **event.status})
+    return run.model_copy(update=changed)

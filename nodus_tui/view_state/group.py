@@ -1,0 +1,212 @@
+"""The group view: progress by verdict, money, the pass rate with its coverage, and the table of runs."""
+
+from collections import Counter
+from datetime import datetime
+
+from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.contract.money import display_usd, nano_from_usd
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.view_state.campaigns import group_title, status_of
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
+from nodus_tui.view_state.figures import clock_text, segments
+from nodus_tui.view_state.filtering import Filter
+from nodus_tui.view_state.folding import group_after, run_after
+from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, searchable_run
+from nodus_tui.view_state.words import GROUP_SIGNS
+
+_LABEL = 7
+"""Cells of the labels before the bars."""
+
+
+class GroupState:
+    """One group with its runs. Events that come while the snapshot is on its way are kept and folded after it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.group: AgentGroup | None = None
+        self.rows: Rows[AgentRun] = Rows(RUN_COLUMNS, sort="case")
+        self.loaded = False
+        self.gone = False
+        self.cursor = -1
+        self.phases: Counter[RunPhase] = Counter()
+        self.past: dict[str, AgentRun] = {}
+        """Runs whose case another attempt took over."""
+        self._successors: dict[str, str] = {}
+        self._early: list[Event] = []
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take the snapshot instead of what was known, then the events that overtook it."""
+        self.rows.clear()
+        self.past.clear()
+        self.phases.clear()
+        self._successors.clear()
+        self.group = next((group for group in snapshot.groups if group.name == self.name), None)
+        self.gone = self.group is None
+        for run in snapshot.runs:
+            if run.spec.group == self.name:
+                self._take(run)
+        self.cursor = snapshot.cursor
+        self.loaded = True
+        early, self._early = self._early, []
+        for event in early:
+            self.fold(event)
+
+    def await_snapshot(self) -> None:
+        """A new snapshot is asked for: keep what comes meanwhile."""
+        self.loaded = False
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether anything here changed."""
+        of_group = event.kind == "AgentGroup" and event.name == self.name
+        of_run = event.kind == "AgentRun" and (event.group == self.name or self.run(event.name) is not None)
+        if not of_group and not of_run:
+            return False
+        if not self.loaded:
+            self._early.append(event)
+            return False
+        if event.cursor <= self.cursor:
+            return False
+        if of_group:
+            self.group = group_after(self.group, event)
+            self.gone = self.group is None
+            return True
+        run = run_after(self.run(event.name), event)
+        if run is None:
+            self._forget(event.name)
+        else:
+            self._take(run)
+        return True
+
+    def run(self, name: str) -> AgentRun | None:
+        """A run of this group by name, current or not."""
+        return self.rows.find(name) or self.past.get(name)
+
+    def _take(self, run: AgentRun) -> None:
+        self._forget_count(run.name)
+        if run.spec.predecessor is not None:
+            self._successors[run.spec.predecessor] = run.name
+        if run_status(run).current:
+            self.past.pop(run.name, None)
+            self.rows.put(run.name, run)
+            self.phases[run_status(run).phase] += 1
+        else:
+            self.rows.remove(run.name)
+            self.past[run.name] = run
+
+    def _forget_count(self, name: str) -> None:
+        known = self.rows.find(name)
+        if known is not None:
+            self.phases[run_status(known).phase] -= 1
+
+    def _forget(self, name: str) -> None:
+        self._forget_count(name)
+        self.rows.remove(name)
+        self.past.pop(name, None)
+
+    def successor(self, name: str) -> AgentRun | None:
+        """The run that took this one's place."""
+        follower = self._successors.get(name)
+        return self.run(follower) if follower is not None else None
+
+    def filter(self, chosen: Filter | None) -> None:
+        """Show the runs that a filter keeps, or all."""
+        self.rows.keep_only((lambda run: chosen.keeps(searchable_run(run))) if chosen and chosen.conditions else None)
+
+    def moving(self) -> bool:
+        """Whether figures of time here change by themselves."""
+        return self.group is not None and not status_of(self.group).phase.ended
+
+    def unfinished(self) -> int:
+        """Runs that have not ended."""
+        return sum(count for phase, count in self.phases.items() if not phase.ended)
+
+    def head(self, width: int, now: datetime) -> tuple[Line, ...]:
+        """The lines above the run table."""
+        if self.group is None:
+            return ()
+        status = status_of(self.group)
+        facts = joined(
+            (honesty_marks(simulated=status.simulated, notional=status.notional_price), group_title(self.group), _ending(self.group, now)),
+        )
+        lines = [facts, *self.progress_lines(width), *money_lines(self.group, width)]
+        rate = [line(strong(pass_rate_words(status)))]
+        if status.mean_reward is not None:
+            rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
+        lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
+        if status.message:
+            sign = GROUP_SIGNS[status.phase]
+            lines.append(line(Span(f"{sign.glyph} {status.message}", sign.tone)))
+        return tuple(lines)
+
+    def progress_lines(self, width: int) -> tuple[Line, ...]:
+        """Cases by verdict and by state, as a bar with its legend; each part has its own glyph, not only its own colour."""
+        if self.group is None:
+            return ()
+        parts = tuple(part for part in self._progress_parts(status_of(self.group)) if part[0] > 0)
+        legend = joined(
+            tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in parts),
+            "  ",
+        )
+        return _bar_and_legend("cases", tuple((count, tone, glyph) for count, tone, glyph, _ in parts), legend, width)
+
+    def _progress_parts(self, status: AgentGroupStatus) -> tuple[tuple[int, Tone, str, str], ...]:
+        verdicts = status.verdicts
+        scored = {verdict.value for verdict in Verdict if verdict.scored}
+        answered = verdicts.get(Reason.ANSWERED.value, 0)
+        unscored = sum(count for name, count in verdicts.items() if name not in scored) - answered
+        waiting = self.phases[RunPhase.WAITING]
+        pending = max(0, status.pending - status.going - waiting)
+        return (
+            (verdicts.get(Verdict.CORRECT.value, 0), Tone.GOOD, "█", "correct"),
+            (verdicts.get(Verdict.INCORRECT.value, 0), Tone.BAD, "▓", "incorrect"),
+            (verdicts.get(Verdict.INVALID_OUTPUT.value, 0), Tone.WARN, "▒", "invalid"),
+            (answered, Tone.GOOD, "█", "answered"),
+            (unscored, Tone.BAD, "!", "unscored"),
+            (status.going, Tone.INFO, "►", "going"),
+            (waiting, Tone.WARN, "‖", "waiting"),
+            (pending, Tone.MUTED, "·", "pending"),
+        )
+
+
+def _ending(group: AgentGroup, now: datetime) -> Line:
+    status = status_of(group)
+    if status.ended_at is not None:
+        return line(muted(f"ended {clock_text(status.ended_at, now)}"))
+    if status.deadline_at is not None and status.phase is not GroupPhase.INTERRUPTED:
+        return line(muted(f"times out {clock_text(status.deadline_at, now)}"))
+    return ()
+
+
+def money_lines(group: AgentGroup, width: int) -> tuple[Line, ...]:
+    """spent | reserved | left of the cap, as a bar with its legend."""
+    money = status_of(group).money
+    parts = (
+        (nano_from_usd(money.spent_usd), Tone.INFO, "█"),
+        (nano_from_usd(money.reserved_usd), Tone.WARN, "▒"),
+        (nano_from_usd(money.left_usd), Tone.TRACK, "░"),
+    )
+    legend = joined(
+        (
+            line(Span(f"█ {display_usd(money.spent_usd)} spent", Tone.INFO)),
+            line(Span(f"▒ {display_usd(money.reserved_usd)} reserved", Tone.WARN)),
+            line(f"░ {display_usd(money.left_usd)} left of {display_usd(money.cap_usd)}"),
+            line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
+            line(f"+ {display_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
+        ),
+        "  ",
+    )
+    return _bar_and_legend("money", parts, legend, width)
+
+
+def _bar_and_legend(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, width: int) -> tuple[Line, ...]:
+    """One line where bar and legend fit beside each other, else two."""
+    room = width - _LABEL
+    beside = room - line_width(legend) - 2
+    head = muted(label.ljust(_LABEL))
+    if beside >= 20:
+        return ((head, *segments(parts, min(40, beside)), Span("  "), *legend),)
+    return ((head, *segments(parts, max(1, room))), (Span(" " * _LABEL), *legend))

@@ -1,0 +1,122 @@
+"""Everything a person can do with a key: one list, from which bindings, the footer, the help, the palette and docs/keys.md are made."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class View(StrEnum):
+    """Where an action works."""
+
+    CAMPAIGNS = "campaigns"
+    GROUP = "group"
+    RUN = "run"
+    ESTIMATE = "estimate"
+
+
+_ALL = (View.CAMPAIGNS, View.GROUP, View.RUN)
+_TABLES = (View.CAMPAIGNS, View.GROUP)
+
+
+@dataclass(frozen=True)
+class KeyAction:
+    """One action. `id` is stable: a user's own key map will name it."""
+
+    id: str
+    keys: tuple[str, ...]
+    """Names as Textual has them; the first is the one that is shown."""
+    word: str
+    """For the footer."""
+    help: str
+    """A sentence for help and palette."""
+    views: tuple[View, ...]
+    footer: bool = True
+    """Whether the footer has room for it."""
+    palette: bool = True
+    changes: bool = False
+    """It changes something in the backend."""
+
+
+KEY_ACTIONS: tuple[KeyAction, ...] = (
+    KeyAction("open", ("enter",), "open", "Open the selected group or run.", _TABLES, palette=False),
+    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", (View.GROUP, View.RUN), palette=False),
+    KeyAction(
+        "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
+    ),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
+    KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
+    KeyAction("extend", ("e",), "extend cap", "Give the selected group or run a higher cap.", _ALL, changes=True),
+    KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
+    KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
+    KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
+    KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
+    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _TABLES, footer=False, changes=True),
+    KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
+    KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
+    KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
+    KeyAction("sort", ("s",), "sort", "Sort by the next column.", _TABLES, footer=False),
+    KeyAction("reverse", ("S",), "reverse", "Turn the order round.", _TABLES, footer=False),
+    KeyAction(
+        "copy", ("y",), "copy", "Copy the selected row to the clipboard, and to a file where the terminal has none.", _ALL, footer=False
+    ),
+    KeyAction("theme", ("t",), "theme", "Show the next theme.", _ALL, footer=False),
+    KeyAction("start", ("enter", "L"), "launch", "Launch what was estimated.", (View.ESTIMATE,), palette=False, changes=True),
+    KeyAction("reload", ("r",), "read again", "Read the file again after a change.", (View.ESTIMATE,), palette=False),
+    KeyAction("minutes", ("m",), "minutes a case", "Estimate with another number of minutes a case.", (View.ESTIMATE,), palette=False),
+    KeyAction("leave", ("escape", "backspace"), "cancel", "Go back and launch nothing.", (View.ESTIMATE,), palette=False),
+    KeyAction("palette", ("ctrl+p",), "palette", "Find an action by its name.", _ALL, footer=False, palette=False),
+    KeyAction("help", ("question_mark", "f1"), "help", "Show all keys.", (*_ALL, View.ESTIMATE), palette=False),
+    KeyAction("quit", ("q", "ctrl+c"), "quit", "Leave; asks first where work would stop.", (*_ALL, View.ESTIMATE)),
+)
+
+MOVING: tuple[tuple[str, str], ...] = (
+    ("↑ ↓ or k j", "Move by a row, or scroll by a line."),
+    ("PgUp PgDn", "Move by a page."),
+    ("Home End or g G", "Go to the first or the last."),
+    ("mouse", "A click selects, a click on the selected row opens, the wheel scrolls; a click on a column's title sorts by it."),
+)
+"""Keys that the tables and texts have of their own."""
+
+_SHOWN = {
+    "slash": "/",
+    "question_mark": "?",
+    "escape": "Esc",
+    "enter": "Enter",
+    "backspace": "Backspace",
+    "tab": "Tab",
+    "f1": "F1",
+}
+VIEW_TITLES = {
+    View.CAMPAIGNS: "Campaigns",
+    View.GROUP: "Group",
+    View.RUN: "Run",
+    View.ESTIMATE: "Estimate before a launch",
+}
+
+
+def shown_key(key: str) -> str:
+    """A key as people read it."""
+    return _SHOWN.get(key, key)
+
+
+def actions_of(view: View) -> tuple[KeyAction, ...]:
+    """What works in a view, in the order of the list."""
+    return tuple(action for action in KEY_ACTIONS if view in action.views)
+
+
+def keys_markdown() -> str:
+    """docs/keys.md."""
+    lines = ["# Keys", "", "Made from `nodus_tui/view_state/key_actions.py` by `python scripts/keys_doc.py`; do not edit by hand.", ""]
+    lines += ["## Moving", "", "| key | what it does |", "|---|---|", *(f"| {key} | {what} |" for key, what in MOVING), ""]
+    for view in View:
+        lines += [f"## {VIEW_TITLES[view]}", "", "| key | action | what it does |", "|---|---|---|"]
+        for action in actions_of(view):
+            keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys)
+            lines.append(f"| {keys} | {action.id} | {action.help} |")
+        lines.append("")
+    lines += [
+        "In a dialog: Tab or the arrows choose a button, Enter presses it, Escape cancels. Cancel is chosen at first.",
+        "",
+        "Keys that tmux, screen or a terminal's flow control keep for themselves (ctrl+a, b, q, s, z) are not used.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,38 @@
+"""Pass rates on the screen: never without their error and their coverage, in words for a line and in short for a table's cell."""
+
+from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.figures import percent_text
+
+
+def pass_rate_words(status: AgentGroupStatus) -> str:
+    """`62.0% ± 9.5 (SE 4.9), 97/100 scored`."""
+    return pass_rate_text(
+        pass_rate=status.pass_rate,
+        standard_error=status.standard_error,
+        ci95=status.ci95,
+        scored=status.coverage.scored,
+        total=status.coverage.total,
+        ended=status.phase.ended,
+    )
+
+
+def pass_rate_cell(status: AgentGroupStatus) -> Line:
+    """`62.0% ±9.5 97/100`: rate, half of the 95 % interval in points (its ends where it is not symmetric), scored of all cases."""
+    coverage = muted(f"{status.coverage.scored}/{status.coverage.total}")
+    if status.pass_rate is None:
+        return line(muted("– "), coverage)
+    rate = strong(percent_text(status.pass_rate))
+    if status.ci95 is None:
+        return line(rate, muted(" (no error) "), coverage)
+    low, high = status.ci95
+    if abs((low + high) / 2 - status.pass_rate) < 0.0005:
+        return line(rate, f" ±{100 * (high - low) / 2:.1f} ", coverage)
+    return line(strong(percent_text(status.pass_rate, 0)), f" [{100 * low:.0f}–{100 * high:.0f}] ", coverage)
+
+
+def honesty_marks(*, simulated: bool, notional: bool) -> Line:
+    """What a reader must know of every number of this group."""
+    words = [word for word, holds in (("simulated", simulated), ("notional price", notional)) if holds]
+    return line(Span(" + ".join(words), Tone.MARK))

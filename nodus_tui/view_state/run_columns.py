@@ -1,0 +1,163 @@
+"""The columns of the run table: where each run is, what it cost of its cap, what it waits for."""
+
+from datetime import datetime
+
+from nodus_tui.contract.phases import Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, money_of, seconds_between, share, span_text
+from nodus_tui.view_state.filtering import Searchable
+from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
+
+_PHASE_ORDER = {
+    phase: place
+    for place, phase in enumerate(
+        (
+            RunPhase.WAITING,
+            RunPhase.RUNNING,
+            RunPhase.GRADING,
+            RunPhase.PENDING,
+            RunPhase.INTERRUPTED,
+            RunPhase.FAILED,
+            RunPhase.CANCELLED,
+            RunPhase.SUPERSEDED,
+            RunPhase.SUCCEEDED,
+        ),
+    )
+}
+"""What a person may have to act on comes first."""
+_VERDICT_ORDER = {verdict: place for place, verdict in enumerate(Verdict)}
+
+
+def run_status(run: AgentRun) -> AgentRunStatus:
+    """The status that a backend's runs always have; ValueError says which one lacks it."""
+    if run.status is None:
+        raise ValueError(f"the backend gave AgentRun {run.name} without a status")
+    return run.status
+
+
+def _task_cell(run: AgentRun, _now: datetime) -> Line:
+    repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
+    again = f" try {run.spec.attempt}" if run.spec.attempt > 1 else ""
+    return line(run.spec.task_id or run.name, muted(repeated + again))
+
+
+def verdict_line(status: AgentRunStatus) -> Line:
+    """The verdict; of an ended run without one, that it is unscored."""
+    if status.verdict is not None:
+        return VERDICT_SIGNS[status.verdict].spans()
+    if status.reason is Reason.ANSWERED:
+        return line(muted("answered"))
+    if status.phase.ended and status.phase is not RunPhase.SUPERSEDED:
+        return line(muted("– unscored"))
+    return line(NOTHING)
+
+
+def _cap_of(run: AgentRun) -> Line:
+    status = run_status(run)
+    if run.spec.max_cost_usd is None:
+        return line(NOTHING)
+    mark = line(Span(" u", Tone.MARK)) if status.unconfirmed_usd else ()
+    return (*money_of(status.cost_usd, run.spec.max_cost_usd), *mark)
+
+
+def _share_cell(run: AgentRun, _now: datetime) -> Line:
+    used = share(run_status(run).cost_usd, run.spec.max_cost_usd or 0)
+    return bar(used, 5, Tone.WARN if used >= 0.9 else Tone.INFO)
+
+
+def _tokens_cell(run: AgentRun, _now: datetime) -> Line:
+    status = run_status(run)
+    if not status.calls:
+        return line(NOTHING)
+    return line(count_text(status.input_tokens), muted("+"), count_text(status.output_tokens))
+
+
+def _calls_cell(run: AgentRun, _now: datetime) -> Line:
+    return line(str(run_status(run).calls or "–"))
+
+
+def why_line(run: AgentRun, now: datetime) -> Line:
+    """What a run waits for and until when, or why it ended without a verdict: few words first, then the backend's sentence."""
+    status = run_status(run)
+    if status.phase is RunPhase.SUCCEEDED and status.verdict is not None and status.verdict.scored:
+        return ()
+    until = f"until {clock_text(status.until, now)}" if status.until is not None else ""
+    words = REASON_WORDS[status.reason] if status.reason is not None and status.reason is not Reason.ANSWERED else ""
+    if status.phase is RunPhase.PENDING and status.reason is Reason.MAX_COST_REACHED:
+        words = "the group's cap"
+    elif status.phase is RunPhase.WAITING and status.reason is Reason.MAX_COST_REACHED:
+        words = "its own cap"
+    head = " ".join(part for part in (words, until) if part)
+    return line(
+        Span(head, run_sign(status.phase, status.reason).tone), muted(f" · {status.message}" if status.message and head else status.message)
+    )
+
+
+def run_seconds(run: AgentRun, now: datetime) -> float:
+    """Seconds in conversation: from the start to the end, or to now."""
+    status = run_status(run)
+    if status.duration_seconds is not None:
+        return status.duration_seconds
+    return seconds_between(status.started_at, now) if status.started_at is not None else 0.0
+
+
+def queue_seconds(run: AgentRun, now: datetime) -> float:
+    """Seconds from creation to the start, or to now."""
+    status = run_status(run)
+    if status.started_at is not None or status.phase.ended:
+        return status.queued_seconds
+    return seconds_between(status.created_at, now)
+
+
+def _time_cell(run: AgentRun, now: datetime) -> Line:
+    status = run_status(run)
+    if status.duration_seconds is not None:
+        return line(exact_span_text(status.duration_seconds))
+    if status.started_at is not None:
+        return line(Span(span_text(run_seconds(run, now)), Tone.INFO))
+    return line(NOTHING)
+
+
+def _queued_cell(run: AgentRun, now: datetime) -> Line:
+    return line(muted(span_text(queue_seconds(run, now))))
+
+
+def _verdict_sort(run: AgentRun) -> int | None:
+    verdict = run_status(run).verdict
+    return None if verdict is None else _VERDICT_ORDER[verdict]
+
+
+RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
+    Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case + 1))), lambda run: run.spec.case, right=True),
+    Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20),
+    Column(
+        "phase",
+        "PHASE",
+        12,
+        lambda run, _now: run_sign(run_status(run).phase, run_status(run).reason).spans(),
+        lambda run: _PHASE_ORDER[run_status(run).phase],
+        grow=1,
+    ),
+    Column("verdict", "VERDICT", 12, lambda run, _now: verdict_line(run_status(run)), _verdict_sort),
+    Column("cost", "COST/CAP", 14, lambda run, _now: _cap_of(run), lambda run: run_status(run).cost_usd, grow=4, right=True),
+    Column("share", "", 5, _share_cell, lambda run: share(run_status(run).cost_usd, run.spec.max_cost_usd or 0), priority=4),
+    Column("tokens", "TOKENS", 9, _tokens_cell, lambda run: run_status(run).input_tokens, priority=5, right=True),
+    Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=3, right=True),
+    Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=2, right=True),
+    Column("queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True),
+    Column("why", "WAITS FOR", 14, why_line, lambda run: run_status(run).message, grow=70),
+    Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24),
+)
+
+
+def searchable_run(run: AgentRun) -> Searchable:
+    """What the filter looks at."""
+    status = run_status(run)
+    return Searchable(
+        texts=(run.name, run.spec.task_id, status.message),
+        states=(status.phase.value, *((status.reason.value,) if status.reason else ())),
+        verdict=status.verdict.value if status.verdict else "",
+        cost=status.cost_usd,
+    )

@@ -1,0 +1,78 @@
+"""Phases, verdicts and reasons as a glyph and a word with a tone: three carriers, so that colour is never the only one."""
+
+from dataclasses import dataclass
+
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.view_state.cells import Line, Span, Tone, line
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a state is told. The glyph takes one cell in every terminal."""
+
+    glyph: str
+    word: str
+    tone: Tone
+
+    def spans(self) -> Line:
+        """Glyph and word."""
+        return line(Span(f"{self.glyph} {self.word}", self.tone))
+
+
+GROUP_SIGNS: dict[GroupPhase, Sign] = {
+    GroupPhase.PENDING: Sign("○", "Pending", Tone.MUTED),
+    GroupPhase.RUNNING: Sign("►", "Running", Tone.INFO),
+    GroupPhase.STALLED: Sign("‖", "Stalled", Tone.WARN),
+    GroupPhase.COMPLETED: Sign("●", "Completed", Tone.GOOD),
+    GroupPhase.CANCELLED: Sign("×", "Cancelled", Tone.MUTED),
+    GroupPhase.FAILED: Sign("!", "Failed", Tone.BAD),
+    GroupPhase.INTERRUPTED: Sign("¦", "Interrupted", Tone.WARN),
+}
+
+RUN_SIGNS: dict[RunPhase, Sign] = {
+    RunPhase.PENDING: Sign("○", "Pending", Tone.MUTED),
+    RunPhase.RUNNING: Sign("►", "Running", Tone.INFO),
+    RunPhase.WAITING: Sign("‖", "Waiting", Tone.WARN),
+    RunPhase.GRADING: Sign("◇", "Grading", Tone.INFO),
+    RunPhase.SUCCEEDED: Sign("●", "Succeeded", Tone.PLAIN),
+    RunPhase.FAILED: Sign("!", "Failed", Tone.BAD),
+    RunPhase.CANCELLED: Sign("×", "Cancelled", Tone.MUTED),
+    RunPhase.SUPERSEDED: Sign("»", "Superseded", Tone.MUTED),
+    RunPhase.INTERRUPTED: Sign("¦", "Interrupted", Tone.WARN),
+}
+
+VERDICT_SIGNS: dict[Verdict, Sign] = {
+    Verdict.CORRECT: Sign("✓", "Correct", Tone.GOOD),
+    Verdict.INCORRECT: Sign("✗", "Incorrect", Tone.BAD),
+    Verdict.INVALID_OUTPUT: Sign("?", "Invalid", Tone.WARN),
+    Verdict.INFRASTRUCTURE_FAILURE: Sign("!", "Infra fail", Tone.BAD),
+}
+
+_PAUSED = {
+    Reason.RATE_LIMITED: Sign("~", "Rate-limit", Tone.WARN),
+    Reason.RETRYING: Sign("~", "Retrying", Tone.WARN),
+}
+
+REASON_WORDS: dict[Reason, str] = {
+    Reason.WAITING_FOR_SLOT: "a slot",
+    Reason.MAX_COST_REACHED: "a cap",
+    Reason.RATE_LIMITED: "the rate limit",
+    Reason.RETRYING: "the next try",
+    Reason.ANSWERED: "answered",
+    Reason.INFRASTRUCTURE_FAILURE: "infrastructure failure",
+    Reason.EVALUATION_TIMEOUT: "evaluation timeout",
+    Reason.TURN_LIMIT_REACHED: "turn limit",
+    Reason.KILLED: "killed",
+    Reason.SUPERSEDED: "superseded",
+    Reason.BUDGET_EXCEEDED: "budget exceeded",
+    Reason.INTERRUPTED: "interrupted",
+    Reason.PREPARATION_FAILED: "preparation failed",
+}
+"""Reasons in few words, for a narrow column; the backend's message has the whole sentence."""
+
+
+def run_sign(phase: RunPhase, reason: Reason | None) -> Sign:
+    """A run's phase; a running one that sits out a pause says which pause."""
+    if phase is RunPhase.RUNNING and reason in _PAUSED:
+        return _PAUSED[reason]
+    return RUN_SIGNS[phase]

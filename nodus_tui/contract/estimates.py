@@ -3,22 +3,27 @@
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import PlainSerializer, WithJsonSchema
+from pydantic import Field, PlainSerializer, WithJsonSchema
 
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.money import USD
 
 
-def _minutes_number(minutes: Decimal) -> int | float:
-    return int(minutes) if minutes == minutes.to_integral_value() else float(minutes)
+def _json_number(exact: Decimal) -> int | float:
+    return int(exact) if exact == exact.to_integral_value() else float(exact)
 
 
-Minutes = Annotated[
+_Span = Annotated[
     Decimal,
-    PlainSerializer(_minutes_number, return_type=int | float, when_used="json"),
+    PlainSerializer(_json_number, return_type=int | float, when_used="json"),
     WithJsonSchema({"type": "number", "minimum": 0}),
 ]
+
+Minutes = _Span
 """A span of time in minutes: exact inside, a JSON number outside (whole where it is whole)."""
+
+Seconds = _Span
+"""A span of time in seconds, likewise."""
 
 
 class Estimate(ContractModel):
@@ -52,3 +57,28 @@ class Estimate(ContractModel):
     simulated: bool
     notes: tuple[str, ...] = ()
     """What the reader should know: a timeout too short, a cap too small, a price that is notional."""
+
+
+class KindEstimate(ContractModel):
+    """The estimate of a Sandbox, a Job, a TrainingJob or a Sweep. Money is a ceiling; seconds are a calculation from published speeds."""
+
+    kind: str
+    name: str
+    cap_usd: USD
+    """The spec's `maxCostUSD`."""
+    ceiling_usd: USD
+    """The most that it can cost: its cap, or less where its longest time, or its cells' own caps, allow only less."""
+    longest_seconds: Seconds | None = None
+    """How long it may run at most: a job's timeout, a sandbox's lifetime."""
+    cells: int | None = None
+    """Of a Sweep, repetitions counted."""
+    cells_sure_to_start: int | None = None
+    """How many of them can start even if each spends its whole cap."""
+    tasks: int | None = None
+    """Tasks that a TrainingJob scores, at most; null where the spec alone does not tell."""
+    seconds_by_hardware: dict[str, Seconds] = Field(default_factory=dict)
+    """Of a TrainingJob: seconds a task × tasks, loading left out."""
+    usd_by_hardware: dict[str, USD] = Field(default_factory=dict)
+    """The price of that time, where the price list has the hardware; rounded half up to the cent."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know, in sentences with numbers."""

@@ -6,9 +6,10 @@ from decimal import Decimal
 
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.estimates import Estimate
-from nodus_tui.contract.money import nano_from_usd, usd_text
+from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import expected_half_width, sandbox_money, wall_clock_minutes
 
 SHOWN_MAX_ACTIVE = (1, 10, 25, 50, 100)
@@ -35,7 +36,7 @@ def estimate_group(
     """
     if not minutes_per_case.is_finite() or not 0 < minutes_per_case <= MAX_MINUTES_PER_CASE:
         raise ValueError(f"minutes per case must be above zero and at most {MAX_MINUTES_PER_CASE:,}, not {minutes_per_case}")
-    spec = group.spec
+    spec, box = group.spec, agent.sandbox
     cases = spec.cases
     per_run, cap = agent.per_run_max_cost_usd, spec.max_cost_usd
     wanted = cases * per_run
@@ -47,7 +48,7 @@ def estimate_group(
     notes = (
         *_cap_notes(cases, sure, per_run, cap),
         *(() if fits or timeout is None else (_timeout_note(group, wall, timeout, minutes_per_case),)),
-        *_size_notes(agent),
+        *slice_notes(box.hardware, box.cpus, box.memory_gib),
         *(("The model is simulated: its answers are made up, and nobody pays for them.",) if simulated else ()),
         *(("The model's price is notional: it lets the caps bite, and nobody pays it.",) if notional else ()),
         *extra_notes,
@@ -87,11 +88,11 @@ def _whole_seconds(duration: timedelta) -> int:
 def _cap_notes(cases: int, sure: int, per_run: Decimal, cap: Decimal) -> tuple[str, ...]:
     if sure == cases:
         return ()
-    raise_it = f"raise maxCostUSD to {_dollars(cases * per_run)} to give every case room"
+    raise_it = f"raise maxCostUSD to {dollars(cases * per_run)} to give every case room"
     if sure == 0:
-        return (f"The group's cap of {_dollars(cap)} is below the per-run cap of {_dollars(per_run)}, so no case can start: {raise_it}.",)
-    room = f"is sure to start only {sure} of {cases} cases, if each spends its whole {_dollars(per_run)}"
-    return (f"The group's cap of {_dollars(cap)} {room}: {raise_it}.",)
+        return (f"The group's cap of {dollars(cap)} is below the per-run cap of {dollars(per_run)}, so no case can start: {raise_it}.",)
+    room = f"is sure to start only {sure} of {cases} cases, if each spends its whole {dollars(per_run)}"
+    return (f"The group's cap of {dollars(cap)} {room}: {raise_it}.",)
 
 
 def _timeout_note(group: AgentGroup, wall: Decimal, timeout: timedelta, minutes_per_case: Decimal) -> str:
@@ -103,17 +104,6 @@ def _timeout_note(group: AgentGroup, wall: Decimal, timeout: timedelta, minutes_
         f"At maxActive {active} the {cases} cases take {_minutes_text(wall)}, longer than the evaluation timeout of "
         f"{duration_text(timeout)}; what is not graded by then stays unscored: {cure}."
     )
-
-
-def _size_notes(agent: AgentSpec) -> tuple[str, ...]:
-    box = agent.sandbox
-    if box.hardware != "CPU" or (box.cpus <= 1 and box.memory_gib <= 1):
-        return ()
-    return (f"The CPU price is that of 1 vCPU and 1 GiB; the agent asks for {box.cpus:g} vCPU and {box.memory_gib:g} GiB.",)
-
-
-def _dollars(amount: Decimal) -> str:
-    return f"${usd_text(amount)}"
 
 
 def _minutes_text(minutes: Decimal) -> str:

@@ -1,4 +1,4 @@
-"""The default price list of sandbox hardware, in US dollars an hour. Pure data; a user's configuration replaces entries by name."""
+"""What hardware costs an hour and how fast it scores: the default lists. Pure data; a user's configuration replaces prices by name."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,6 +12,18 @@ DEFAULT_RATES: Mapping[str, Decimal] = MappingProxyType(
     }
 )
 """By name of the hardware. `CPU` is a slice of 1 vCPU and 1 GiB; `L4` and `H100 SXM` are one whole GPU of that type."""
+
+
+SECONDS_PER_TASK: Mapping[str, Decimal] = MappingProxyType(
+    {
+        "A100-80G": Decimal("0.17"),
+        "H100": Decimal("0.11"),
+        "L40S": Decimal("0.25"),
+        "RTX-4090": Decimal("0.3"),
+        "RTX-A6000": Decimal("0.33"),
+    }
+)
+"""How long the runtime `nodus/evaluate` takes for one task on one device, by name of the accelerator."""
 
 
 def rates_with(overrides: Mapping[str, Decimal]) -> dict[str, Decimal]:

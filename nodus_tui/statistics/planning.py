@@ -104,12 +104,12 @@ def wall_clock_minutes(cases: int, max_active: int, minutes_per_case: Decimal) -
     return -(-cases // max_active) * minutes_per_case
 
 
-def hourly_charge(minutes: Decimal, rate_per_hour: Decimal) -> Decimal:
-    """US dollars for so many minutes at an hourly rate, unrounded (to 60 digits)."""
+def time_charge(seconds: Decimal, rate_per_hour: Decimal) -> Decimal:
+    """US dollars for so many seconds at an hourly rate, unrounded (to 60 digits)."""
     with localcontext(prec=_DIGITS):
-        return minutes * rate_per_hour / 60
+        return seconds * rate_per_hour / 3600
 
 
 def sandbox_money(minutes: Decimal, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:
     """US dollars by hardware for so many sandbox-minutes, rounded half up to the cent; a small amount keeps the digits it needs."""
-    return {hardware: Decimal(cent_text(hourly_charge(minutes, rate))) for hardware, rate in rates.items()}
+    return {hardware: Decimal(cent_text(time_charge(60 * minutes, rate))) for hardware, rate in rates.items()}

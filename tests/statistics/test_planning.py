@@ -11,10 +11,10 @@ from nodus_tui.statistics.planning import (
     Contrast,
     allocation,
     expected_half_width,
-    hourly_charge,
     minimum_detectable_difference,
     sandbox_money,
     tasks_needed,
+    time_charge,
     variance_factor,
     wall_clock_minutes,
 )
@@ -81,8 +81,8 @@ def test_100_episodes_of_10_minutes_by_hardware(hardware: str, per_hour: str, mo
 
 
 def test_sandbox_money_is_exact_before_it_is_rounded() -> None:
-    assert hourly_charge(Decimal(1000), Decimal("0.0075")) == Decimal("0.125")
-    assert hourly_charge(Decimal(1), Decimal(1)) * 60 == pytest.approx(Decimal(1), abs=Decimal("1e-50"))
+    assert time_charge(Decimal(60_000), Decimal("0.0075")) == Decimal("0.125")
+    assert time_charge(Decimal(1), Decimal(1)) * 3600 == pytest.approx(Decimal(1), abs=Decimal("1e-50"))
 
 
 def test_a_small_amount_of_sandbox_money_keeps_its_digits() -> None:

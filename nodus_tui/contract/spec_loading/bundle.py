@@ -6,6 +6,10 @@ from pathlib import Path
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.wording import escaped
+
+_LONGEST_NAME = 80
+"""Characters of one name in a path that is shown, at most."""
 
 
 @dataclass(frozen=True)
@@ -17,10 +21,14 @@ class Position:
 
 
 def path_text(path: tuple[str | int, ...]) -> str:
-    """`("spec", "families", 0)` as people read it: `spec.families[0]`."""
+    """`("spec", "families", 0)` as people read it: `spec.families[0]`. Names that are not printable are escaped, long ones cut."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = escaped(part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…")
+            text += f".{name}" if text else name
     return text
 
 

@@ -1,0 +1,70 @@
+"""JSON Schema (draft 2020-12) of each kind and of the configuration file, so that editors complete and check what people write."""
+
+from typing import Any
+
+from nodus_tui.contract.configuration import Configuration
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
+from nodus_tui.contract.spec_loading.nearest import nearest
+
+CONFIGURATION = "Configuration"
+SCHEMA_NAMES = (*KINDS, CONFIGURATION)
+"""What there is a schema of."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """The schema of a kind's documents, or of the configuration file (`Configuration`).
+
+    What it refuses the loader refuses too; rules over several fields are the loader's alone. Raises NodusError NotFound.
+    """
+    if kind not in SCHEMA_NAMES:
+        raise NodusError.not_found("schema", kind, nearest(kind, SCHEMA_NAMES))
+    model = KINDS.get(kind, Configuration)
+    schema = model.model_json_schema(by_alias=True)
+    version = API_VERSIONS.get(kind, "nodus.dev/v1")
+    if kind != CONFIGURATION:
+        schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
+        schema["properties"]["status"] = {"description": "Written by the backend; ignored in a spec file."}
+    _drop_titles(schema)
+    schema["title"] = kind
+    whole = {"$schema": _DIALECT, "$id": f"urn:{version.replace('/', ':')}:{kind}", **schema}
+    whole["$defs"] = _used_definitions(whole)
+    return whole
+
+
+def _drop_titles(node: Any) -> None:
+    """Take out the titles and the discriminator hints that pydantic adds: they repeat the names, and editors show them."""
+    if isinstance(node, dict):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        if isinstance(node.get("discriminator"), dict) and "mapping" in node["discriminator"]:
+            del node["discriminator"]
+        for part in node.values():
+            _drop_titles(part)
+    elif isinstance(node, list):
+        for part in node:
+            _drop_titles(part)
+
+
+def _used_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+    """The definitions that something refers to: the status has gone, and with it what only it needed."""
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    used: dict[str, Any] = {}
+    waiting = _references({name: part for name, part in schema.items() if name != "$defs"})
+    while waiting:
+        name = waiting.pop()
+        if name not in used:
+            used[name] = definitions[name]
+            waiting |= _references(definitions[name])
+    return dict(sorted(used.items()))
+
+
+def _references(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        own = {node["$ref"].removeprefix("#/$defs/")} if isinstance(node.get("$ref"), str) else set()
+        return own.union(*map(_references, node.values()))
+    if isinstance(node, list):
+        return set().union(*map(_references, node))
+    return set()

@@ -1,0 +1,247 @@
+"""From the text of spec files to resources, or to every fault of all of them at once. Reads no files itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from pydantic import BaseModel, ValidationError
+
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.configuration import Configuration
+from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.resources.meta import Metadata, Resource
+from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument, Position, SpecBundle, path_text
+from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.spec_loading.plain_documents import plain_document
+from nodus_tui.contract.spec_loading.sentences import Finding, findings, shown, without_consequences
+from nodus_tui.contract.spec_loading.yaml_reader import Path, SourceDocument, read_documents
+from nodus_tui.contract.wording import alternatives, escaped, quoted
+
+MAX_FAULTS = 200
+"""Faults that one answer lists; more help nobody, and the last one says how many are left out."""
+
+
+class _UnknownKind(ContractModel):
+    """What can be checked of a document whose kind is not known."""
+
+    api_version: str
+    kind: str
+    metadata: Metadata
+    spec: object
+    status: object = None
+
+
+@dataclass(frozen=True)
+class SpecSource:
+    """The text of one file, or why there is none."""
+
+    file: str
+    """As it was given; `<stdin>` for standard input."""
+    text: bytes = b""
+    folder: FilePath | None = None
+    """Where relative paths in it start."""
+    problem: str = ""
+    """Why it could not be read: a sentence that becomes a fault beside those of the other files."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A document on its way to a resource."""
+
+    source: SourceDocument
+    file: str
+    folder: FilePath | None
+    resource: Resource | None
+    faults: tuple[Fault, ...]
+
+
+def load_specs(sources: Sequence[SpecSource]) -> SpecBundle:
+    """All documents of all files, in order.
+
+    Raises NodusError InvalidSpec with every fault of every file: syntax, fields, values, and two documents of one kind and name.
+    """
+    faults: list[tuple[int, Fault]] = []
+    candidates: list[tuple[int, _Candidate]] = []
+    for order, source in enumerate(sources):
+        if source.problem:
+            faults.append((order, Fault(message=source.problem, file=source.file)))
+            continue
+        read = read_documents(source.text, source.file)
+        faults.extend((order, fault) for fault in read.faults)
+        if not read.documents and not read.faults:
+            faults.append((order, Fault(message="the file holds no document", file=source.file, line=1, column=1)))
+        candidates.extend((order, _candidate(document, source.file, source.folder)) for document in read.documents)
+    faults.extend((order, fault) for order, candidate in candidates for fault in candidate.faults)
+    faults.extend(_named_twice(candidates))
+    if faults:
+        raise NodusError.invalid_spec(_in_order(faults))
+    return _bundle([candidate for _, candidate in candidates])
+
+
+def bundle_from_documents(documents: Sequence[Mapping[str, object]], file: str = "<sdk>") -> SpecBundle:
+    """The bundle of documents that a program made: the same rules and faults, without lines.
+
+    Money may be a Decimal and a duration a timedelta. Raises NodusError InvalidSpec.
+    """
+    faults: list[tuple[int, Fault]] = []
+    candidates: list[tuple[int, _Candidate]] = []
+    for index, document in enumerate(documents):
+        source, found = plain_document(document, index)
+        faults.extend((0, _placed(finding, source, file)) for finding in found)
+        candidates.append((0, _candidate(source, file, None)))
+    faults.extend((0, fault) for _, candidate in candidates for fault in candidate.faults)
+    faults.extend(_named_twice(candidates))
+    if faults:
+        raise NodusError.invalid_spec(_in_order(faults))
+    return _bundle([candidate for _, candidate in candidates])
+
+
+def load_configuration(file: str, text: bytes) -> Configuration:
+    """The configuration that a file's text says; without any document, the defaults.
+
+    Raises NodusError Configuration with every fault of the file.
+    """
+    read = read_documents(text, file)
+    faults = [(0, fault) for fault in read.faults]
+    for document in read.documents[1:]:
+        message = "a configuration file holds one document; take this one out"
+        faults.append((0, _placed(Finding((), message), document, file)))
+    configuration: BaseModel = Configuration()
+    if read.documents and not read.documents[0].broken:
+        document = read.documents[0]
+        if isinstance(document.value, dict):
+            made, found = _validated(Configuration, document.value, document)
+            configuration, found = made or configuration, without_consequences(found)
+        else:
+            found = [Finding((), f"a configuration is a mapping of fields, not {shown(document.value)}")]
+        faults.extend((0, _placed(finding, document, file)) for finding in found if () not in document.spoiled)
+    if faults or not isinstance(configuration, Configuration):
+        count = len(faults)
+        detail = f"{count} fault{'s' if count != 1 else ''} in the configuration file {file}"
+        raise NodusError(ErrorCode.CONFIGURATION, detail, _in_order(faults))
+    return configuration
+
+
+def _candidate(source: SourceDocument, file: str, folder: FilePath | None) -> _Candidate:
+    resource: Resource | None = None
+    found: list[Finding] = []
+    if not source.broken and () not in source.spoiled:
+        if isinstance(source.value, dict):
+            resource, found = _checked(source.value, source)
+        else:
+            found = [Finding((), f"a document is a mapping with apiVersion, kind, metadata and spec, not {shown(source.value)}")]
+    return _Candidate(source, file, folder, resource, tuple(_placed(finding, source, file) for finding in found))
+
+
+def _checked(value: dict[str, object], source: SourceDocument) -> tuple[Resource | None, list[Finding]]:
+    """The resource of a document, or its faults."""
+    kind, found = _kind(value, source)
+    found += _api_version(value, kind, source)
+    # Both are told by now; their right values keep the model from telling them in its own way.
+    content = {name: part for name, part in value.items() if name != "status"}
+    content |= {"kind": kind or "unknown", "apiVersion": API_VERSIONS.get(kind, "unknown")}
+    made, more = _validated(KINDS.get(kind, _UnknownKind), content, source)
+    found = without_consequences([*found, *more])
+    return (made if isinstance(made, Resource) and not found else None), found
+
+
+def _kind(value: dict[str, object], source: SourceDocument) -> tuple[str, list[Finding]]:
+    """The kind of a document; with a fault, the kind that it most likely means, or an empty text."""
+    path: Path = ("kind",)
+    kind = value.get("kind")
+    if path in source.spoiled:
+        return "", []
+    if "kind" not in value:
+        return "", [Finding(path, f"kind is missing; it must be {alternatives(KINDS)}", missing=True)]
+    if isinstance(kind, str) and kind in KINDS:
+        return kind, []
+    suggestion = nearest(kind, list(KINDS)) if isinstance(kind, str) else ""
+    return suggestion, [Finding(path, f"kind is {shown(kind)}; it must be {alternatives(KINDS)}", suggestion)]
+
+
+def _api_version(value: dict[str, object], kind: str, source: SourceDocument) -> list[Finding]:
+    path: Path = ("apiVersion",)
+    version = value.get("apiVersion")
+    known = [API_VERSIONS[kind]] if kind else sorted(set(API_VERSIONS.values()))
+    if path in source.spoiled or version in known:
+        return []
+    rule = f"{kind or 'a document'} has {alternatives(known)}"
+    if "apiVersion" not in value:
+        return [Finding(path, f"apiVersion is missing; {rule}", missing=True)]
+    return [Finding(path, f"apiVersion is {shown(version)}; {rule}", known[0])]
+
+
+def _validated(model: type[BaseModel], value: Mapping[str, object], source: SourceDocument) -> tuple[BaseModel | None, list[Finding]]:
+    """The model's instance, or the faults of the value that the reader has not told already."""
+    try:
+        return model.model_validate(value, strict=True, by_alias=True, by_name=False), []
+    except ValidationError as error:
+        return None, [finding for finding in findings(error, model) if not _told(finding, source)]
+
+
+def _told(finding: Finding, source: SourceDocument) -> bool:
+    """Whether the reader has told a fault of which this one is only a consequence."""
+    ancestors = {finding.path[:length] for length in range(len(finding.path) + 1)}
+    return bool(ancestors & source.spoiled) or (finding.missing and finding.path[:-1] in source.incomplete)
+
+
+def _placed(finding: Finding, source: SourceDocument, file: str) -> Fault:
+    """A finding with the place where its value or key stands, or the nearest parent that does."""
+    at = finding.path
+    place: Position | None = source.key_positions.get(at) if finding.at_key else None
+    while place is None:
+        place = source.positions.get(at)
+        if not at:
+            break
+        at = at[:-1]
+    return Fault(
+        message=finding.message,
+        file=file,
+        document=source.index,
+        line=place.line if place else 0,
+        column=place.column if place else 0,
+        path=path_text(finding.path),
+        suggestion=finding.suggestion,
+    )
+
+
+def _named_twice(candidates: Sequence[tuple[int, _Candidate]]) -> list[tuple[int, Fault]]:
+    """A fault for each document whose kind and name an earlier one has, whatever else is wrong with either."""
+    first: dict[tuple[object, object], str] = {}
+    faults: list[tuple[int, Fault]] = []
+    for order, candidate in candidates:
+        value = candidate.source.value
+        metadata = value.get("metadata") if isinstance(value, dict) else None
+        kind, name = (value.get("kind"), metadata.get("name")) if isinstance(value, dict) and isinstance(metadata, dict) else (None, None)
+        if not isinstance(kind, str) or not isinstance(name, str):
+            continue
+        path: Path = ("metadata", "name")
+        place = candidate.source.positions.get(path)
+        here = f"{candidate.file}:{place.line}" if place else f"document {candidate.source.index + 1} of {candidate.file}"
+        earlier = first.get((kind, name))
+        first.setdefault((kind, name), here)
+        if earlier:
+            message = f"{escaped(kind[:60])} {quoted(name)} stands here ({here}) and in {earlier}; give one of them another name"
+            faults.append((order, _placed(Finding(path, message), candidate.source, candidate.file)))
+    return faults
+
+
+def _in_order(faults: Sequence[tuple[int, Fault]]) -> tuple[Fault, ...]:
+    """Faults by file, document and place, those that read alike told once, and not more than anybody reads."""
+    ordered = sorted(faults, key=lambda each: (each[0], each[1].document, each[1].line, each[1].column))
+    told = list(dict.fromkeys(fault for _, fault in ordered))
+    if len(told) > MAX_FAULTS:
+        rest = len(told) - MAX_FAULTS
+        told[MAX_FAULTS:] = [Fault(message=f"{rest:,} more faults are not listed here", file=told[MAX_FAULTS].file)]
+    return tuple(told)
+
+
+def _bundle(candidates: Sequence[_Candidate]) -> SpecBundle:
+    return SpecBundle(
+        tuple(
+            LoadedDocument(each.resource, each.file, each.source.index, each.folder, each.source.positions)
+            for each in candidates
+            if each.resource is not None
+        )
+    )

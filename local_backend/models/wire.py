@@ -58,9 +58,12 @@ class CallOutcome(StrEnum):
     """It may have been paid: charge the worst case."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ModelCallError(Exception):
-    """A call that gave no usable answer."""
+    """A call that gave no usable answer.
+
+    Not frozen: context managers write the traceback onto an exception that passes through them.
+    """
 
     message: str
     """A sentence for people: what happened, with status and host, without keys."""

@@ -120,4 +120,4 @@ class Configuration(ContractModel):
     models: Annotated[tuple[ModelEntry, ...], AfterValidator(_families_differ)] = ()
     rates: dict[str, Price] = Field(default_factory=dict)
     """US dollars an hour by hardware; a name here replaces the default price list's."""
-    console: ConsoleSettings = ConsoleSettings()
+    console: ConsoleSettings = ConsoleSettings.model_construct()

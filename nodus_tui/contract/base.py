@@ -22,9 +22,10 @@ class ContractModel(BaseModel):
         extra="forbid",
         alias_generator=camel_case,
         populate_by_name=True,
-        use_attribute_docstrings=True,
         ser_json_inf_nan="null",
         protected_namespaces=(),
+        # A kind that a process never meets costs it nothing at start; so defaults that are models are made by model_construct.
+        defer_build=True,
     )
 
     def to_document(self) -> dict[str, JsonValue]:

@@ -1,9 +1,14 @@
 """JSON Schema (draft 2020-12) of each kind and of the configuration file, so that editors complete and check what people write."""
 
+from functools import cache
 from typing import Any
 
+from pydantic import BaseModel
+
+from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.field_docs import field_docs
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.spec_loading.nearest import nearest
 
@@ -29,6 +34,10 @@ def json_schema(kind: str) -> dict[str, Any]:
         schema["properties"]["status"] = {"description": "Written by the backend; ignored in a spec file."}
     _drop_titles(schema)
     schema["title"] = kind
+    _describe(schema, model)
+    for name, definition in schema.get("$defs", {}).items():
+        if name in _models():
+            _describe(definition, _models()[name])
     whole = {"$schema": _DIALECT, "$id": f"urn:{version.replace('/', ':')}:{kind}", **schema}
     whole["$defs"] = _used_definitions(whole)
     return whole
@@ -46,6 +55,25 @@ def _drop_titles(node: Any) -> None:
     elif isinstance(node, list):
         for part in node:
             _drop_titles(part)
+
+
+@cache
+def _models() -> dict[str, type[BaseModel]]:
+    """Every contract type by the name that its definition has."""
+    found: dict[str, type[BaseModel]] = {}
+    waiting: list[type[BaseModel]] = [ContractModel]
+    while waiting:
+        model = waiting.pop()
+        found[model.__name__] = model
+        waiting += model.__subclasses__()
+    return found
+
+
+def _describe(definition: dict[str, Any], model: type[BaseModel]) -> None:
+    """Put the sentences that stand under a model's fields into its schema."""
+    for name, text in field_docs(model).items():
+        alias = model.model_fields[name].alias or name
+        definition["properties"][alias]["description"] = text
 
 
 def _used_definitions(schema: dict[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class AgentSpec(ContractModel):
     """The cap on one run's model spend; copied when a run is created."""
     tools: tuple[Literal["bash", "read", "write", "edit", "submit"], ...] = ()
     """The tools it may use in its sandbox; none means that it only talks."""
-    sandbox: AgentSandbox = AgentSandbox()
+    sandbox: AgentSandbox = AgentSandbox.model_construct()
     max_turns: int = Field(default=50, ge=1, le=1000)
     """Model calls in one conversation, at most."""
 

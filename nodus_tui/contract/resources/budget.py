@@ -59,13 +59,13 @@ class BudgetSpec(ContractModel):
     limit_usd: PositiveUSD
     period: Literal["Monthly", "Total"] = "Total"
     """`Monthly` is a UTC calendar month; `Total` counts from creation."""
-    scope: BudgetScope = BudgetScope()
+    scope: BudgetScope = BudgetScope.model_construct()
     """Absent means everything."""
     action: Literal["Block", "Notify"] = "Block"
     """`Block` refuses new work and stops running work gracefully; `Notify` only sends notices."""
     thresholds: tuple[Percent, ...] = Field(default=(50, 80, 100), max_length=16)
     """Percent of the limit at which a notice is sent, each once per period."""
-    notify: BudgetNotify = BudgetNotify()
+    notify: BudgetNotify = BudgetNotify.model_construct()
 
     @field_validator("thresholds")
     @classmethod

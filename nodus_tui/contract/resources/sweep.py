@@ -86,7 +86,7 @@ class SweepSpec(ContractModel):
     max_parallel: int = Field(default=1, ge=1, le=1000)
     """Cells going at once, at most."""
     template: Template
-    matrix: Matrix = Field(default=Matrix(), validate_default=True)
+    matrix: Matrix = Field(default=Matrix.model_construct(), validate_default=True)
     repetitions: int = Field(default=1, ge=1, le=64, validate_default=True)
     """Cells for each combination."""
 

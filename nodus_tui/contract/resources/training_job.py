@@ -78,10 +78,10 @@ class TrainingJobSpec(ContractModel):
     runtime: Literal["nodus/evaluate"]
     mode: Literal["Evaluate"] = "Evaluate"
     model: TrainingModel
-    parameters: EvaluateParameters = EvaluateParameters()
+    parameters: EvaluateParameters = EvaluateParameters.model_construct()
     environment: EnvironmentReference | None = Field(default=None, validate_default=True)
     """Scores the held-out tasks of this Environment; exactly one of this and `parameters.tasks`."""
-    resources: TrainingResources = TrainingResources()
+    resources: TrainingResources = TrainingResources.model_construct()
     max_cost_usd: PositiveUSD
     timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))] = timedelta(hours=24)
     """Of the running job, queueing left out."""

@@ -1,0 +1,23 @@
+"""Opening the full-screen console: the one place of the command line that loads it."""
+
+import sys
+
+import click
+
+
+def has_terminal() -> bool:
+    """Whether there is a terminal to draw on and to read keys from."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def open_console() -> None:
+    """The console on the user's workspace. Raises UsageError without a terminal."""
+    if not has_terminal():
+        raise click.UsageError("the console needs a terminal; the verbs work without one, see `nodus-tui --help`")
+    # Checked before the import: a configuration that names no file is told without loading a screen.
+    from nodus_tui.connect import backend_options  # noqa: PLC0415
+
+    options = backend_options("work")
+    from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
+
+    run_console(options)

@@ -1,0 +1,155 @@
+"""Resources and transcripts in detail, for `describe`. Foreign text passes safe_text. Pure."""
+
+from nodus_tui.cli.output import pairs_text, table_text
+from nodus_tui.cli.rows import row_of, time_text, titles_of
+from nodus_tui.cli.summary import seconds_text
+from nodus_tui.contract.durations import duration_text
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.text import safe_text
+
+_NO_LIMIT = 100_000_000
+"""Characters of one message that are shown: all that a reply can have."""
+
+_CALL_TITLES = ("CALL", "STATE", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT", "STARTED", "ENDED", "NOTE")
+_CALL_FIGURES = frozenset({"CALL", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT"})
+
+
+def resource_text(resource: Resource) -> str:
+    """Everything a person wants to know of it."""
+    common = [("Kind", resource.kind), ("Name", resource.name), ("Project", resource.metadata.project or ""), ("Labels", _labels(resource))]
+    if isinstance(resource, AgentGroup):
+        return pairs_text(common + _group(resource))
+    if isinstance(resource, AgentRun):
+        return pairs_text(common + _run(resource))
+    if isinstance(resource, Agent):
+        return pairs_text(common + _agent(resource))
+    return pairs_text(common + list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True)))
+
+
+def _labels(resource: Resource) -> str:
+    return ", ".join(f"{key}={value}" for key, value in resource.metadata.labels.items())
+
+
+def _agent(agent: Agent) -> list[tuple[str, str]]:
+    spec = agent.spec
+    return [
+        ("Revision", str(agent.status.revision) if agent.status else ""),
+        ("Updated", time_text(agent.status.updated_at) if agent.status else ""),
+        ("Model families", ", ".join(spec.model.families)),
+        ("Max tokens", str(spec.model.max_tokens)),
+        ("Cap of a run", display_usd(spec.per_run_max_cost_usd)),
+        ("Max turns", str(spec.max_turns)),
+        ("Tools", ", ".join(spec.tools)),
+        ("System", spec.system.rstrip("\n")),
+    ]
+
+
+def _group(group: AgentGroup) -> list[tuple[str, str]]:
+    spec, status = group.spec, group.status
+    pairs = [("Agent", spec.agent), ("Max active", str(spec.max_active))]
+    if spec.evaluation is not None:
+        evaluation = spec.evaluation
+        pairs += [
+            ("Environment", f"{evaluation.environment}, split {evaluation.split}, seed {evaluation.seed}"),
+            ("Cases", f"{evaluation.tasks} tasks × {evaluation.repetitions} = {evaluation.cases}"),
+            ("Timeout", duration_text(evaluation.timeout)),
+        ]
+    if status is None:
+        return pairs
+    money = status.money
+    parts = ((money.spent_usd, "spent by ended runs"), (money.reserved_usd, "reserved"), (money.left_usd, "left"))
+    kept = ", ".join(f"{display_usd(amount)} {what}" for amount, what in parts)
+    mark = " (simulated)" if status.simulated else " (notional price: nobody pays it)" if status.notional_price else ""
+    return [
+        *pairs,
+        ("Revision", str(status.agent_revision)),
+        ("Model", f"{status.model_family}: {status.model_name}" + mark),
+        ("Price from", status.price_source),
+        ("Phase", ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)),
+        ("Progress", f"{status.coverage.total - status.pending}/{status.coverage.total} ended, {status.going} going"),
+        ("Pass rate", row_of(group)[3]),
+        ("Verdicts", ", ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items())),
+        ("Money", f"{display_usd(money.model_usd)} of {display_usd(money.cap_usd)} on models; {kept}"),
+        ("Unconfirmed", display_usd(money.unconfirmed_usd) if money.unconfirmed_usd else ""),
+        ("Created", time_text(status.created_at)),
+        ("Started", time_text(status.started_at)),
+        ("Ended", time_text(status.ended_at)),
+        ("Deadline", time_text(status.deadline_at)),
+        ("Digest", status.environment_digest),
+    ]
+
+
+def _run(run: AgentRun) -> list[tuple[str, str]]:
+    spec, status = run.spec, run.status
+    pairs = [
+        ("Group", spec.group or ""),
+        ("Task", f"{spec.task_id}, repetition {spec.repetition}, attempt {spec.attempt}"),
+        ("Agent", spec.agent + (f", revision {spec.agent_revision}" if spec.agent_revision else "")),
+        ("Predecessor", spec.predecessor or ""),
+    ]
+    if status is None:
+        return pairs
+    cap = "" if spec.max_cost_usd is None else f" of {display_usd(spec.max_cost_usd)}"
+    cost = display_usd(status.cost_usd) + cap
+    cost += f"; {display_usd(status.carried_usd)} of it carried from the predecessor" if status.carried_usd else ""
+    cost += f"; {display_usd(status.in_flight_usd)} in flight at worst" if status.in_flight_usd else ""
+    cost += f"; {display_usd(status.unconfirmed_usd)} unconfirmed" if status.unconfirmed_usd else ""
+    phase = ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)
+    return [
+        *pairs,
+        ("Phase", phase + (f" until {time_text(status.until)}" if status.until else "")),
+        ("Taken over", "" if status.current else "yes: another attempt stands for this case"),
+        (
+            "Verdict",
+            (status.verdict.value if status.verdict else "none") + ("" if status.reward is None else f", reward {status.reward:.4g}"),
+        ),
+        ("Cost", cost + (" (simulated)" if status.simulated else "")),
+        ("Tokens", f"{status.input_tokens:,} in, {status.output_tokens:,} out"),
+        ("Calls", f"{status.calls} sent, {status.turns} of at most {status.max_turns} turns"),
+        ("Created", time_text(status.created_at)),
+        ("Started", time_text(status.started_at) + f" after {seconds_text(status.queued_seconds)} in the queue"),
+        (
+            "Ended",
+            time_text(status.ended_at) + ("" if status.duration_seconds is None else f" after {seconds_text(status.duration_seconds)}"),
+        ),
+    ]
+
+
+def transcript_text(transcript: Transcript, *, calls: bool) -> str:
+    """The conversation, one message after the other; before it, unless not wanted, the calls."""
+    parts = []
+    if calls and transcript.calls:
+        parts.append(table_text(_CALL_TITLES, [_call_row(call) for call in transcript.calls], right=_CALL_FIGURES))
+    for turn in transcript.turns:
+        call = f", call {turn.call}" if turn.call is not None else ""
+        parts.append(f"[{turn.role}{call}, {time_text(turn.at)}]\n{safe_text(turn.text, newlines=True, limit=_NO_LIMIT)}")
+    if transcript.grader_message:
+        parts.append(f"[grader]\n{safe_text(transcript.grader_message, newlines=True, limit=_NO_LIMIT)}")
+    return "\n\n".join(parts) or "no conversation yet"
+
+
+def _call_row(call: CallRecord) -> tuple[str, ...]:
+    notes = [call.stop_reason, call.error, "usage above the bound" if call.over_bound else ""]
+    return (
+        str(call.number),
+        call.state,
+        str(call.turn),
+        str(call.attempt),
+        display_usd(call.reserved_usd),
+        display_usd(call.cost_usd),
+        f"{call.input_bound:,}",
+        _count(call.input_tokens),
+        _count(call.cached_input_tokens),
+        _count(call.output_tokens),
+        time_text(call.started_at),
+        time_text(call.ended_at),
+        "; ".join(note for note in notes if note),
+    )
+
+
+def _count(tokens: int | None) -> str:
+    return "-" if tokens is None else f"{tokens:,}"

@@ -1,0 +1,93 @@
+"""What went wrong, as one sentence on stderr and an exit code. Details of the unexpected go to a log file, never to the screen."""
+
+import contextlib
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from nodus_tui.cli.exits import EXIT_BY_ERROR, Exit
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.text import safe_text
+
+_log = logging.getLogger(__name__)
+
+
+def report(error: Exception) -> int | None:
+    """Tell a person, and give the exit code; None with NODUS_DEBUG=1 for the unexpected, which is then to be raised."""
+    code = _expected(error)
+    if code is None and os.environ.get("NODUS_DEBUG") != "1":
+        say(_kept_in_log(error))
+        code = Exit.INFRASTRUCTURE
+    return code
+
+
+def _expected(error: Exception) -> int | None:
+    """Tell an error that a verb may end with; None for any other."""
+    code: int | None = None
+    if isinstance(error, click.exceptions.Exit):
+        code = error.exit_code
+    elif isinstance(error, click.Abort):
+        say("interrupted before anything was launched")
+        code = Exit.INTERRUPTED
+    elif isinstance(error, BrokenPipeError):
+        discard_stdout()
+        code = Exit.DONE
+    elif isinstance(error, click.ClickException):
+        _tell_usage(error)
+        code = Exit.USAGE
+    elif isinstance(error, NodusError):
+        for fault in error.faults:
+            say(fault.sentence(), prefix="")
+        say(error.detail)
+        code = EXIT_BY_ERROR[error.code]
+    return code
+
+
+def say(sentence: str, *, prefix: str = "nodus-tui: ") -> None:
+    """One sentence on stderr. It may quote a spec, a task or a model: control characters are shown, not sent."""
+    # Nobody reads stderr any more: there is no one left to tell.
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(prefix + safe_text(sentence), err=True)
+
+
+def discard_stdout() -> None:
+    """The reader of stdout has gone: what is still written goes nowhere, and leaving does not complain about it."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        say(context.get_usage(), prefix="")
+    say(error.format_message())
+    if context is not None:
+        say(f"see `{context.command_path} --help`")
+
+
+def _kept_in_log(error: Exception) -> str:
+    name = type(error).__name__
+    try:
+        path = _log_file()
+    except OSError as refused:
+        return f"an unexpected {name}: {error}. Its details could not be kept ({refused}); NODUS_DEBUG=1 shows them"
+    _log.error("unexpected error", exc_info=error)
+    return f"an unexpected {name}: {error}. Details are in {path}"
+
+
+def _log_file() -> Path:
+    from nodus_tui.connect import home_path  # noqa: PLC0415 - needed for the unexpected only
+
+    folder = home_path() / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "errors.log"
+    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(message)s"))
+    _log.addHandler(handler)
+    _log.propagate = False
+    return path

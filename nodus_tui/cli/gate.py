@@ -1,0 +1,98 @@
+"""From results to an exit code. Pure: the rules that a pipeline relies on (docs/cli.md), in one place."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from nodus_tui.cli.exits import Exit, gravest
+from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
+from nodus_tui.contract.results import CaseResult, GroupResults
+
+_CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED})
+_NOT_ABOUT_THE_AGENT = frozenset({Reason.INFRASTRUCTURE_FAILURE, Reason.EVALUATION_TIMEOUT, Reason.PREPARATION_FAILED})
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the results must reach. None of `min_coverage` means that every case must be scored."""
+
+    min_pass_rate: float | None = None
+    min_coverage: float | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The exit code and, unless it is DONE, why: whole sentences."""
+
+    code: Exit
+    sentences: tuple[str, ...] = ()
+
+
+def judge(results: GroupResults, gate: Gate) -> Judgement:
+    """The exit code for one group as it stands.
+
+    Interrupted comes before everything; then coverage: too little of it is told by its cause (infrastructure, cap, else the gate),
+    for a pass rate over too few cases says nothing; then the pass rate.
+    """
+    name = results.group
+    if results.phase is GroupPhase.INTERRUPTED:
+        return Judgement(Exit.INTERRUPTED, (f"{name} is interrupted; go on with `nodus-tui resume {name}`",))
+    if results.phase is GroupPhase.FAILED:
+        return Judgement(Exit.INFRASTRUCTURE, (f"{name} failed: its cases could not be prepared",))
+    covered = _coverage(results, gate)
+    if covered is not None:
+        return covered
+    if gate.min_pass_rate is None or results.environment is None:
+        return Judgement(Exit.DONE)
+    if results.pass_rate is None or results.pass_rate < gate.min_pass_rate:
+        shown = "none" if results.pass_rate is None else f"{100 * results.pass_rate:.1f}%"
+        return Judgement(Exit.GATE, (f"{name}: the pass rate is {shown}, below the gate of {100 * gate.min_pass_rate:.1f}%",))
+    return Judgement(Exit.DONE)
+
+
+def judge_all(results: tuple[GroupResults, ...], gate: Gate) -> Judgement:
+    """Every group must pass; the gravest code speaks for all."""
+    judgements = [judge(each, gate) for each in results]
+    return Judgement(gravest(tuple(each.code for each in judgements)), tuple(text for each in judgements for text in each.sentences))
+
+
+def _coverage(results: GroupResults, gate: Gate) -> Judgement | None:
+    """Why the coverage is not enough; None when it is."""
+    settled, total = _settled(results), len(results.results)
+    if total == 0 or settled == 0:
+        return _short(results, "nothing is scored")
+    if gate.min_coverage is None:
+        return _short(results, f"{total - settled} of {total} cases are not scored") if settled < total else None
+    if settled / total < gate.min_coverage:
+        return _short(results, f"coverage is {settled}/{total}, below the gate of {100 * gate.min_coverage:.1f}%")
+    return None
+
+
+def _settled(results: GroupResults) -> int:
+    return sum(case.state in {CaseState.SCORED, CaseState.ANSWERED} for case in results.results)
+
+
+def _short(results: GroupResults, what: str) -> Judgement:
+    causes = tuple(_cause(case, results.phase) for case in results.results if case.state not in {CaseState.SCORED, CaseState.ANSWERED})
+    told = ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())
+    return Judgement(gravest(causes) if causes else Exit.GATE, (f"{results.group}: {what}" + (f" ({told})" if told else ""),))
+
+
+def _cause(case: CaseResult, phase: GroupPhase) -> Exit:
+    if case.reason in _CAP_REASONS:
+        return Exit.CAP
+    if case.reason is Reason.INTERRUPTED:
+        return Exit.INTERRUPTED
+    if case.reason in _NOT_ABOUT_THE_AGENT or not phase.ended:
+        return Exit.INFRASTRUCTURE
+    # Killed by a person, or out of turns: the cases are missing, and nothing is broken.
+    return Exit.GATE
+
+
+def unscored_reasons(results: GroupResults) -> dict[str, int]:
+    """Cases without a verdict that counts, by reason (by state where there is none), the most frequent first."""
+    counts = Counter(
+        (case.reason.value if case.reason else case.state.value)
+        for case in results.results
+        if case.state not in {CaseState.SCORED, CaseState.ANSWERED}
+    )
+    return dict(counts.most_common())

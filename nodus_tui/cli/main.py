@@ -1,0 +1,110 @@
+"""The console script. It knows the verbs by name, loads a verb's module when it is called, and turns every error into a sentence."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from nodus_tui import __version__
+
+VERBS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Launch the groups of a spec, wait, and print their results."),
+    "apply": ("apply", "Create or change the resources of a spec, all or none."),
+    "validate": ("validate", "Check specs and show every fault with its line."),
+    "estimate": ("estimate", "What a group will cost at most, and how long it takes."),
+    "get": ("get", "List resources, or show one."),
+    "describe": ("describe", "One resource in detail; a run with its transcript."),
+    "results": ("results", "Verdicts, pass rate with its error, coverage, cost."),
+    "wait": ("wait", "Wait until a group has ended or stands stalled."),
+    "kill": ("kill", "End a run, or a group with all its runs, at once."),
+    "extend-cap": ("extend_cap", "Give a run or a group a higher cap."),
+    "retry": ("retry", "Run the cases again that ended unscored."),
+    "resume": ("resume", "Let an interrupted group go on."),
+    "delete": ("delete", "Remove resources that nothing unfinished needs."),
+    "schema": ("schema", "JSON Schema of a kind, for editors and checks."),
+    "doctor": ("doctor", "Check this machine, the workspace and the models."),
+    "demo": ("demo", "See two campaigns at work, one of them real."),
+}
+"""Verb → its module in `verbs`, and its line in the help: listing them loads none of them."""
+
+
+class VerbGroup(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The verbs, in the order of use."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The verb's command, or None for an unknown verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"nodus_tui.cli.verbs.{VERBS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest verb where there is none of that name."""
+        verb = args[0]
+        if not verb.startswith("-") and verb not in VERBS:
+            import difflib  # noqa: PLC0415 - needed for a misspelt verb only
+
+            near = difflib.get_close_matches(verb, VERBS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"there is no verb {verb!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """The list of verbs in the help."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+
+@click.group(cls=VerbGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="nodus-tui %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """The console for agent eval campaigns: launch, watch, cap, and read verdicts with their error bars.
+
+    Without a verb it opens the full-screen console. NODUS_HOME names the state folder, NODUS_CONFIG the configuration file.
+    """
+    if ctx.invoked_subcommand is None:
+        from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
+
+        open_console()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code (docs/cli.md). Never shows a traceback unless NODUS_DEBUG is 1."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            # A terminal without UTF-8 shows an escape in place of a character that it lacks.
+            reconfigure(errors="backslashreplace")
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(_answer(arguments))
+
+
+def _answer(arguments: list[str]) -> int | None:
+    try:
+        code: int | None = _code(cli.main(arguments, prog_name="nodus-tui", standalone_mode=False))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _told(click.Abort())
+    except Exception as error:
+        code = _told(error)
+        if code is None:
+            raise
+    return code
+
+
+def _told(error: Exception) -> int | None:
+    """The exit code of an error that was told; None for one that is to be raised."""
+    from nodus_tui.cli.failures import report  # noqa: PLC0415 - needed when something fails only
+
+    return report(error)
+
+
+def _code(value: object) -> int:
+    return value if isinstance(value, int) else 0

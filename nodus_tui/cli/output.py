@@ -1,0 +1,106 @@
+"""What goes to stdout: tables for people, JSON, YAML and CSV for programs. Foreign text is made safe here for a terminal."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from nodus_tui.cli.failures import discard_stdout
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.text import cut, safe_text, width_of
+
+Row = Mapping[str, JsonValue]
+
+_GAP = "  "
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def emit(text: str) -> None:
+    """Write the text and a line end. A reader that has gone is no failure: the verb's exit code stands."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_stdout()
+
+
+def json_text(value: JsonValue) -> str:
+    """JSON with every control and direction character escaped, so that it is the same value and harmless on a terminal."""
+    return _escaped(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def yaml_text(documents: Sequence[JsonValue]) -> str:
+    """One YAML document each."""
+    import yaml  # noqa: PLC0415 - YAML is loaded when YAML is asked for
+
+    class Dumper(yaml.SafeDumper):
+        """Texts that are not all printable stand in double quotes, where characters can be escaped."""
+
+    def text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+    Dumper.add_representer(str, text_node)
+    return _escaped(yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1 << 30, default_flow_style=False))
+
+
+def resources_yaml(resources: Sequence[Resource]) -> str:
+    """Resources as YAML that loads again, one document each."""
+    from nodus_tui.contract.spec_loading.dump import dump_yaml  # noqa: PLC0415 - YAML is loaded when YAML is asked for
+
+    return _escaped(dump_yaml(resources))
+
+
+def _escaped(text: str) -> str:
+    """JSON or YAML with the characters that a terminal obeys as escapes: they stand within double quotes only, so it is the same value."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Comma-separated values with a line of names (RFC 4180, lines ended by a newline); null is empty."""
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(columns)
+    on_screen = sys.stdout.isatty()
+    for row in rows:
+        cells = ["" if row.get(name) is None else _plain(row[name]) for name in columns]
+        writer.writerow([safe_text(cell) for cell in cells] if on_screen else cells)
+    return target.getvalue()
+
+
+def _plain(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[str] = frozenset()) -> str:
+    """Columns as wide as their widest cell; on a terminal each line is cut at its edge. `right` names the columns of figures."""
+    cells = [[safe_text(cell) for cell in row] for row in rows]
+    widths = [max(width_of(text) for text in column) for column in zip(titles, *cells, strict=True)]
+    edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = []
+    for row in [list(titles), *cells]:
+        parts = []
+        for title, text, width in zip(titles, row, widths, strict=True):
+            blank = " " * (width - width_of(text))
+            parts.append(blank + text if title in right else text + blank)
+        line = _GAP.join(parts).rstrip()
+        lines.append(line if edge is None else cut(line, edge))
+    return "\n".join(lines)
+
+
+def pairs_text(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and values, the values in one column; a value of several lines goes on under its first."""
+    shown = [(name, value) for name, value in pairs if value]
+    width = max((len(name) for name, _ in shown), default=0) + 1
+    lines = []
+    for name, value in shown:
+        first, *rest = value.split("\n")
+        lines.append(f"{name + ':':<{width}}  {safe_text(first)}")
+        lines.extend(" " * (width + 2) + safe_text(line) for line in rest)
+    return "\n".join(lines)

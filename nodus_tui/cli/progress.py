@@ -1,0 +1,167 @@
+"""Progress on stderr: a live block on a terminal, a line on change elsewhere, nothing when quiet. It shows; it decides nothing."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.summary import seconds_text
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.text import safe_text
+
+if TYPE_CHECKING:
+    from rich.console import Group as Block
+    from rich.live import Live
+
+Statuses = Mapping[str, AgentGroupStatus]
+Clock = Callable[[], float]
+
+LINE_SECONDS = 5.0
+"""Off a terminal: the shortest time between two lines about one group, first, last and new phases apart."""
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def show(self, statuses: Statuses) -> None:
+        """The present state."""
+        ...
+
+    def note(self, sentence: str) -> None:
+        """One sentence that stays."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+def display_for(*, quiet: bool) -> Display:
+    """The display that fits stderr."""
+    if quiet:
+        return QuietDisplay()
+    return LiveDisplay() if sys.stderr.isatty() else LineDisplay(time.monotonic)
+
+
+def progress_line(name: str, status: AgentGroupStatus) -> str:
+    """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`."""
+    total = status.coverage.total
+    parts = [f"{name}: {status.phase.value}, {total - status.pending}/{total} ended"]
+    if status.going:
+        parts[0] += f", {status.going} going"
+    if status.coverage.scored:
+        rate = pass_rate_text(
+            pass_rate=status.pass_rate,
+            standard_error=status.standard_error,
+            ci95=status.ci95,
+            scored=status.coverage.scored,
+            total=total,
+            ended=status.phase.ended,
+        )
+        parts.append(rate)
+    parts.append(f"{display_usd(status.money.model_usd)} of {display_usd(status.money.cap_usd)}")
+    if status.simulated:
+        parts.append("simulated")
+    elif status.notional_price:
+        parts.append("notional price")
+    return "; ".join(parts)
+
+
+class QuietDisplay:
+    """Notes only: what a person must know to go on is never left out."""
+
+    def show(self, statuses: Statuses) -> None:
+        """Nothing."""
+
+    def note(self, sentence: str) -> None:
+        """One sentence on stderr."""
+        say(sentence)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Nothing is left to tidy."""
+
+
+class LineDisplay(QuietDisplay):
+    """A line on change, at most one every `LINE_SECONDS` for each group; a new phase is told at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told: dict[str, tuple[float, GroupPhase, str]] = {}
+        self._due: dict[str, str] = {}
+
+    def show(self, statuses: Statuses) -> None:
+        """Print what has changed and is due."""
+        now = self._clock()
+        for name, status in statuses.items():
+            line = progress_line(name, status)
+            told = self._told.get(name)
+            if told is not None and told[2] == line:
+                continue
+            if told is not None and told[1] is status.phase and now - told[0] < LINE_SECONDS:
+                self._due[name] = line
+                continue
+            self._due.pop(name, None)
+            self._told[name] = (now, status.phase, line)
+            say(line, prefix="")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for line in self._due.values():
+            say(line, prefix="")
+        self._due.clear()
+
+
+class LiveDisplay(QuietDisplay):
+    """A block that is drawn over itself, four times a second at most."""
+
+    _live: "Live"
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._statuses: Statuses = {}
+
+    def show(self, statuses: Statuses) -> None:
+        """Keep it for the next drawing."""
+        self._statuses = dict(statuses)
+
+    def note(self, sentence: str) -> None:
+        """One sentence above the block."""
+        from rich.text import Text  # noqa: PLC0415 - loaded on a terminal only
+
+        self._live.console.print(Text("nodus-tui: " + safe_text(sentence)), soft_wrap=True)
+
+    def _block(self) -> "Block":
+        from rich.console import Group as Block  # noqa: PLC0415 - loaded on a terminal only
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415 - loaded on a terminal only
+        from rich.text import Text  # noqa: PLC0415 - loaded on a terminal only
+
+        lines: list[Text | ProgressBar] = []
+        for name, status in self._statuses.items():
+            total = status.coverage.total
+            lines.append(Text(progress_line(name, status), no_wrap=True, overflow="ellipsis"))
+            lines.append(ProgressBar(total=max(1, total), completed=total - status.pending, width=60))
+            verdicts = "  ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items() if count)
+            lines.append(Text(safe_text(verdicts), no_wrap=True, overflow="ellipsis"))
+            if status.message:
+                lines.append(Text(safe_text(status.message), style="dim", no_wrap=True, overflow="ellipsis"))
+        lines.append(Text(f"{seconds_text(time.monotonic() - self._started)}  Ctrl-C stops gracefully and keeps everything", style="dim"))
+        return Block(*lines)
+
+    def __enter__(self) -> Self:
+        from rich.console import Console  # noqa: PLC0415 - loaded on a terminal only
+        from rich.live import Live  # noqa: PLC0415 - loaded on a terminal only
+
+        console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+        self._live = Live(get_renderable=self._block, console=console, refresh_per_second=4, transient=True, redirect_stdout=False)
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.__exit__(kind, error, trace)

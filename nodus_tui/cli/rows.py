@@ -1,0 +1,106 @@
+"""One line a resource, for `get`. Pure."""
+
+from datetime import datetime
+
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.statistics.format import pass_rate_text
+
+RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED"})
+"""Columns of figures."""
+
+_TITLES: dict[str, tuple[str, ...]] = {
+    "Agent": ("NAME", "REVISION", "CAP", "MODEL", "UPDATED"),
+    "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "AGENT", "ENVIRONMENT"),
+    "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "TURNS", "GROUP"),
+    "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
+}
+
+
+def titles_of(kind: str) -> tuple[str, ...]:
+    """The columns of a kind."""
+    return _TITLES.get(kind, ("KIND", "NAME"))
+
+
+def row_of(resource: Resource) -> tuple[str, ...]:
+    """The cells of one resource, under the columns of its kind."""
+    if isinstance(resource, Agent):
+        return _agent(resource)
+    if isinstance(resource, AgentGroup):
+        return _group(resource)
+    if isinstance(resource, AgentRun):
+        return _run(resource)
+    if isinstance(resource, Environment):
+        return _environment(resource)
+    return resource.kind, resource.name
+
+
+def time_text(moment: datetime | None) -> str:
+    """UTC to the second; a hyphen where there is none."""
+    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}Z"
+
+
+def _agent(agent: Agent) -> tuple[str, ...]:
+    status = agent.status
+    revision, updated = ("-", None) if status is None else (str(status.revision), status.updated_at)
+    return agent.name, revision, display_usd(agent.spec.per_run_max_cost_usd), ",".join(agent.spec.model.families), time_text(updated)
+
+
+def _group(group: AgentGroup) -> tuple[str, ...]:
+    environment = group.spec.evaluation.environment if group.spec.evaluation else "-"
+    status = group.status
+    if status is None:
+        return group.name, "-", "-", "-", "-", "-", group.spec.agent, environment
+    total = status.coverage.total
+    rate = pass_rate_text(
+        pass_rate=status.pass_rate,
+        standard_error=status.standard_error,
+        ci95=status.ci95,
+        scored=status.coverage.scored,
+        total=total,
+        ended=status.phase.ended,
+    )
+    mark = " (simulated)" if status.simulated else " (notional price)" if status.notional_price else ""
+    money = status.money
+    ended = f"{total - status.pending}/{total}"
+    return (
+        group.name,
+        status.phase.value,
+        ended,
+        (rate if group.spec.evaluation else "-") + mark,
+        display_usd(money.model_usd),
+        display_usd(money.cap_usd),
+        group.spec.agent,
+        environment,
+    )
+
+
+def _run(run: AgentRun) -> tuple[str, ...]:
+    spec, status = run.spec, run.status
+    cap = "-" if spec.max_cost_usd is None else display_usd(spec.max_cost_usd)
+    if status is None:
+        return run.name, str(spec.case), spec.task_id, "-", "-", "-", "-", cap, "-", spec.group or "-"
+    return (
+        run.name,
+        str(spec.case),
+        spec.task_id,
+        status.phase.value,
+        status.reason.value if status.reason else "-",
+        status.verdict.value if status.verdict else "-",
+        display_usd(status.cost_usd),
+        cap,
+        str(status.turns),
+        spec.group or "-",
+    )
+
+
+def _environment(environment: Environment) -> tuple[str, ...]:
+    status = environment.status
+    if status is None:
+        return environment.name, environment.spec.version, "-", "-", "-"
+    tasks = ", ".join(f"{split} {count}" for split, count in status.tasks.items()) or "endless"
+    return environment.name, environment.spec.version, status.source, tasks, status.digest

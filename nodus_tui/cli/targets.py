@@ -1,0 +1,73 @@
+"""What a person names on the command line: kinds with their short names, and runs and groups by name."""
+
+import difflib
+from typing import Literal
+
+import click
+
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.meta import Resource
+
+KIND_NAMES: dict[str, tuple[str, ...]] = {
+    "Agent": ("agents", "agent"),
+    "AgentRun": ("runs", "run", "agentruns", "agentrun"),
+    "AgentGroup": ("groups", "group", "ag", "agentgroups", "agentgroup"),
+    "Environment": ("environments", "environment", "env"),
+    "Budget": ("budgets", "budget"),
+    "Sandbox": ("sandboxes", "sandbox", "sb"),
+    "Sweep": ("sweeps", "sweep"),
+    "Job": ("jobs", "job"),
+    "TrainingJob": ("trainingjobs", "trainingjob", "tj"),
+}
+"""Kind → the words that mean it; the first is its plural."""
+
+_KIND_BY_WORD = {word: kind for kind, words in KIND_NAMES.items() for word in words}
+
+RunOrGroup = Literal["AgentRun", "AgentGroup"]
+
+
+def kind_of(word: str) -> str:
+    """The kind that a word means. Raises UsageError with the nearest known word."""
+    kind = _KIND_BY_WORD.get(word.lower())
+    if kind is None:
+        near = difflib.get_close_matches(word.lower(), _KIND_BY_WORD, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        plurals = ", ".join(words[0] for words in KIND_NAMES.values())
+        raise click.UsageError(f"there is no kind {word!r}{hint} (kinds: {plurals})")
+    return kind
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """`groups/NAME` as kind and name; the name is empty where only a kind is given."""
+    word, _, name = target.partition("/")
+    return kind_of(word), name
+
+
+async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resource]:
+    """The run or group that `run/NAME`, `group/NAME` or just `NAME` means. Raises NodusError when there is none, or one of each."""
+    word, slash, name = target.partition("/")
+    if slash:
+        kind = kind_of(word)
+        if kind == "AgentRun":
+            return "AgentRun", await backend.get(kind, name)
+        if kind == "AgentGroup":
+            return "AgentGroup", await backend.get(kind, name)
+        raise click.UsageError(f"{target} is neither a run nor a group")
+    group, run = await _found(backend, "AgentGroup", target), await _found(backend, "AgentRun", target)
+    if group is not None and run is not None:
+        raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a group and a run; say group/{target} or run/{target}')
+    if group is not None:
+        return "AgentGroup", group
+    if run is not None:
+        return "AgentRun", run
+    raise NodusError(ErrorCode.NOT_FOUND, f'there is no group and no run "{target}"; `nodus-tui get groups` lists them')
+
+
+async def _found(backend: Backend, kind: str, name: str) -> Resource | None:
+    try:
+        return await backend.get(kind, name)
+    except NodusError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise

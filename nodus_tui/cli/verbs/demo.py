@@ -1,0 +1,114 @@
+"""`demo`: two campaigns at work, one of them on a real small model on this machine."""
+
+import asyncio
+from decimal import Decimal
+
+import click
+
+from nodus_tui.cli.console import has_terminal
+from nodus_tui.cli.exits import Exit
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.options import output_option
+from nodus_tui.cli.session import author
+from nodus_tui.cli.specs import load_files
+from nodus_tui.cli.stalls import room_for_all, rounded_cap, unstarted, waiting_runs
+from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.waiting import WaitOptions, wait_and_report
+from nodus_tui.connect import demo_factory, home_path, open_backend
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill
+from nodus_tui.contract.backend import Backend, BackendOptions
+from nodus_tui.contract.demo import DemoKit, DemoRequest
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
+
+
+@click.command("demo")
+@click.option("--headless", is_flag=True, help="No console: run one campaign and print its results (as without a terminal).")
+@click.option("--simulated-only", is_flag=True, help="Leave out the campaign on the real model.")
+@click.option("--small", is_flag=True, help="Fewer cases: only to see that it works.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option(*FORMATS)
+def command(output: str, *, headless: bool, simulated_only: bool, small: bool, quiet: bool) -> int:
+    """Open the console on two campaigns in a workspace of their own: arithmetic on a small real model that runs on this machine, and
+    a simulated campaign that shows every state a run can be in within a minute.
+
+    Without a terminal, or with --headless, the real campaign runs (with --simulated-only the simulated one); where it stalls at a cap,
+    the demo raises the cap as a person would; its results are printed.
+    """
+    alone = headless or not has_terminal()
+    request = DemoRequest(
+        home=home_path(),
+        campaigns=frozenset({"simulated"} if simulated_only else {"real"} if alone else {"real", "simulated"}),
+        size="small" if small else "full",
+    )
+    factory = demo_factory()
+    # One loop prepares and tidies up; between the two the console has the thread, and a loop of its own.
+    with asyncio.Runner() as runner:
+        kit = runner.run(factory(request))
+        try:
+            if kit.problem:
+                say(f"the real campaign is missing: {kit.problem}")
+            if alone:
+                return runner.run(_headless(kit, output, quiet=quiet)) if kit.campaigns else Exit.INFRASTRUCTURE
+            runner.run(_launch_all(kit))
+            from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
+
+            run_console(_options(kit))
+        finally:
+            runner.run(kit.aclose())
+    return Exit.DONE
+
+
+def _options(kit: DemoKit) -> BackendOptions:
+    return BackendOptions(home=kit.home, config=kit.config, role="work")
+
+
+async def _launch_all(kit: DemoKit) -> None:
+    async with await open_backend(BackendOptions(home=kit.home, config=kit.config, role="look")) as backend:
+        await _launch(kit, backend)
+
+
+async def _headless(kit: DemoKit, output: str, *, quiet: bool) -> int:
+    async with await open_backend(_options(kit)) as backend:
+        await _launch(kit, backend)
+        names = tuple(campaign.group for campaign in kit.campaigns)
+        # A demonstration has no opinion on the model: it has worked when something was scored.
+        options = WaitOptions(gate=Gate(min_coverage=0), output=output, quiet=quiet)
+
+        async def raise_caps(name: str, status: AgentGroupStatus) -> None:
+            await _raise_caps(backend, name, status)
+
+        return await wait_and_report(backend, names, options, raise_caps)
+
+
+async def _launch(kit: DemoKit, backend: Backend) -> None:
+    """Every demonstration starts anew: what an earlier one left is removed."""
+    for campaign in kit.campaigns:
+        await _remove(backend, campaign.group)
+        await backend.apply(load_files((str(campaign.spec),)), author=author())
+
+
+async def _remove(backend: Backend, group: str) -> None:
+    try:
+        found = await backend.get("AgentGroup", group)
+    except NodusError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return
+        raise
+    if isinstance(found, AgentGroup) and found.status is not None and not found.status.phase.ended:
+        await backend.act(Kill(kind="AgentGroup", name=group, author=author(), why="a new demonstration starts"))
+    await backend.act(Delete(kind="AgentGroup", name=group, author=author(), why="a new demonstration starts"))
+
+
+async def _raise_caps(backend: Backend, group: str, status: AgentGroupStatus) -> None:
+    """What a person in front of a stalled group does: give the runs that wait twice their cap, and the group room for all."""
+    waiting = await waiting_runs(backend, group)
+    caps = {run.name: rounded_cap(2 * (run.spec.max_cost_usd or Decimal(0))) for run in waiting if not unstarted(run)}
+    enough = room_for_all(status, waiting) + sum(caps.values(), Decimal(0))
+    say(f"{group}: {len(waiting)} runs wait on a cap; raising the group's to {display_usd(enough)}" + (" and theirs" if caps else ""))
+    why = "the demonstration raises what stalls it"
+    await backend.act(ExtendCap(kind="AgentGroup", name=group, cap_usd=enough, author=author(), why=why))
+    for name, cap in caps.items():
+        await backend.act(ExtendCap(kind="AgentRun", name=name, cap_usd=cap, author=author(), why=why))

@@ -1,0 +1,52 @@
+"""`describe`: one resource in detail; a run with its conversation and calls."""
+
+import click
+
+from nodus_tui.cli.details import resource_text, transcript_text
+from nodus_tui.cli.options import output_option
+from nodus_tui.cli.output import emit, json_text, yaml_text
+from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.targets import run_or_group, split_target
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.meta import Resource
+
+
+@click.command("describe")
+@click.argument("target", metavar="[KIND/]NAME")
+@click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
+@output_option("table", "json", "yaml")
+def command(target: str, output: str, *, transcript_only: bool) -> int:
+    """One resource in detail; for a run its calls with their cost, and its conversation. Without a KIND: a group or a run.
+
+    Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
+    with `resource` and `transcript`.
+    """
+
+    async def ask(backend: Backend) -> tuple[Resource, Transcript | None]:
+        resource = await _find(backend, target)
+        return resource, await backend.transcript(resource.name) if isinstance(resource, AgentRun) else None
+
+    resource, transcript = with_backend("look", ask)
+    if transcript_only and transcript is None:
+        raise click.UsageError(f"--transcript is for runs, and {target} is none")
+    if output != "table":
+        document = resource.to_document()
+        if transcript is not None:
+            document = transcript.to_document() if transcript_only else {"resource": document, "transcript": transcript.to_document()}
+        emit(json_text(document) if output == "json" else yaml_text([document]))
+        return 0
+    parts = [] if transcript_only else [resource_text(resource)]
+    if transcript is not None:
+        parts.append(transcript_text(transcript, calls=not transcript_only))
+    emit("\n\n".join(parts))
+    return 0
+
+
+async def _find(backend: Backend, target: str) -> Resource:
+    if "/" not in target:
+        return (await run_or_group(backend, target))[1]
+    kind, name = split_target(target)
+    if not name:
+        raise click.UsageError(f"{target!r} names a kind only; say KIND/NAME")
+    return await backend.get(kind, name)

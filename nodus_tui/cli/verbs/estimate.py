@@ -1,0 +1,90 @@
+"""`estimate`: what a group will cost at most and how long it takes, before it is launched."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import click
+
+from nodus_tui.cli.options import files_option, output_option
+from nodus_tui.cli.output import emit, json_text, pairs_text, yaml_text
+from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.specs import load_files
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.money import display_usd
+
+
+class MinutesType(click.ParamType[Decimal]):
+    """A number of minutes above zero."""
+
+    name = "minutes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        """The exact number."""
+        try:
+            minutes = Decimal(str(value))
+        except InvalidOperation:
+            minutes = Decimal(0)
+        if not minutes.is_finite() or not 0 < minutes <= 1_000_000:
+            self.fail(f"{value!r} is no number of minutes above zero", param, ctx)
+        return minutes
+
+
+@click.command("estimate")
+@files_option()
+@click.option("--minutes-per-case", type=MinutesType(), default="10", show_default=True, help="How long one case takes.")
+@output_option("table", "json", "yaml")
+def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> int:
+    """What the groups of a spec will cost at most, and how long they take. A ceiling, not a forecast; nothing is launched."""
+    bundle = load_files(files)
+
+    async def ask(backend: Backend) -> tuple[Estimate, ...]:
+        return await backend.estimate(bundle, minutes_per_case=minutes_per_case)
+
+    estimates = with_backend("look", ask)
+    if not estimates:
+        raise click.UsageError("there is no AgentGroup in these files, so nothing to estimate")
+    documents = [each.to_document() for each in estimates]
+    if output == "json":
+        emit(json_text(documents[0] if len(documents) == 1 else list(documents)))
+    elif output == "yaml":
+        emit(yaml_text(documents))
+    else:
+        emit("\n\n".join(estimate_text(each) for each in estimates))
+    return 0
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """One estimate for people."""
+    room = "yes" if estimate.room_for_all else f"no: {estimate.cases_sure_to_start} of {estimate.cases} are sure to start"
+    half = "" if estimate.half_width95 is None else f"± {100 * estimate.half_width95:.1f} points at a pass rate of 50%"
+    timeout = ""
+    if estimate.timeout_minutes is not None:
+        timeout = f"{number(estimate.timeout_minutes)} min, " + (
+            "enough at this pace" if estimate.fits_timeout else "too short at this pace"
+        )
+    return pairs_text(
+        [
+            ("Group", estimate.group + (" (simulated)" if estimate.simulated else "")),
+            ("Agent", f"{estimate.agent}, {display_usd(estimate.per_run_cap_usd)} a run at most"),
+            ("Cases", str(estimate.cases)),
+            ("Model ceiling", f"{display_usd(estimate.model_ceiling_usd)}, under a group cap of {display_usd(estimate.cap_usd)}"),
+            ("Room for all", room),
+            ("Sandbox time", f"{number(estimate.sandbox_minutes)} min at {number(estimate.minutes_per_case)} min a case"),
+            ("Sandbox cost", "\n".join(f"{display_usd(amount)} on {hardware}" for hardware, amount in estimate.sandbox_usd.items())),
+            ("Wall clock", f"{number(estimate.wall_clock_minutes)} min as the spec says"),
+            (
+                "By maxActive",
+                ", ".join(f"{active}: {number(minutes)} min" for active, minutes in estimate.wall_clock_by_max_active.items()),
+            ),
+            ("Timeout", timeout),
+            ("95% interval", half),
+            ("Note", "\n".join(estimate.notes)),
+        ]
+    )
+
+
+def number(value: Decimal) -> str:
+    """A figure without needless zeros, thousands parted."""
+    text = f"{value:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

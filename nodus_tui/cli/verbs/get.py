@@ -1,0 +1,56 @@
+"""`get`: resources of a kind, or one."""
+
+import click
+
+from nodus_tui.cli.options import output_option
+from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
+from nodus_tui.cli.rows import RIGHT, row_of, titles_of
+from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.targets import split_target
+from nodus_tui.contract.backend import Backend, Query
+from nodus_tui.contract.resources.meta import Resource
+
+
+@click.command("get")
+@click.argument("target", metavar="KIND[/NAME]")
+@click.argument("name", required=False)
+@click.option("--group", default="", metavar="GROUP", help="Runs of this group only.")
+@click.option("--project", default="", metavar="PROJECT", help="Of this project only.")
+@click.option("--all-attempts", is_flag=True, help="Runs whose case another attempt took over too.")
+@output_option("table", "json", "yaml", "csv")
+def command(target: str, name: str | None, group: str, project: str, output: str, *, all_attempts: bool) -> int:
+    """List the resources of KIND, or show one. Kinds: agents, groups (ag), runs, environments (env).
+
+    -o json and -o yaml print whole resources, as `apply -f -` takes them: one for KIND/NAME, a list (YAML: documents) for KIND.
+    """
+    kind, in_target = split_target(target)
+    wanted = in_target or name or ""
+    query = Query(group=group, project=project, current_only=not all_attempts)
+
+    async def ask(backend: Backend) -> list[Resource]:
+        return [await backend.get(kind, wanted)] if wanted else await all_of(backend, kind, query)
+
+    resources = with_backend("look", ask)
+    documents = [each.to_document() for each in resources]
+    if output == "json":
+        emit(json_text(documents[0] if wanted else list(documents)))
+    elif output == "yaml":
+        if resources:
+            emit(resources_yaml(resources))
+    elif output == "csv":
+        titles = titles_of(kind)
+        emit(csv_text([dict(zip(titles, row_of(each), strict=True)) for each in resources], titles))
+    else:
+        emit(table_text(titles_of(kind), [row_of(each) for each in resources], right=RIGHT))
+    return 0
+
+
+async def all_of(backend: Backend, kind: str, query: Query) -> list[Resource]:
+    """Every page."""
+    found: list[Resource] = []
+    while True:
+        page = await backend.list(kind, query)
+        found.extend(page.items)
+        if not page.next_after:
+            return found
+        query = query.model_copy(update={"after": page.next_after})

@@ -1,0 +1,37 @@
+"""`results`: what a group has come to, as it stands."""
+
+import click
+
+from nodus_tui.cli.exits import Exit
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.gate import Gate, judge
+from nodus_tui.cli.options import gate_options, output_option
+from nodus_tui.cli.output import emit
+from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.summary import FORMATS, results_text, summary_text
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.results import GroupResults
+
+
+@click.command("results")
+@click.argument("group")
+@click.option("--summary", is_flag=True, help="The summary alone, without the table of cases.")
+@gate_options
+@output_option(*FORMATS)
+def command(group: str, min_pass_rate: float | None, min_coverage: float | None, output: str, *, summary: bool) -> int:
+    """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now.
+
+    Reading is exit 0 whatever the results are; with --min-pass-rate or --min-coverage the exit code is that of `run`.
+    """
+
+    async def ask(backend: Backend) -> GroupResults:
+        return await backend.results(group)
+
+    results = with_backend("look", ask)
+    emit(summary_text(results) if summary and output == "table" else results_text((results,), output))
+    if min_pass_rate is None and min_coverage is None:
+        return Exit.DONE
+    judgement = judge(results, Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage))
+    for sentence in judgement.sentences:
+        say(sentence)
+    return judgement.code

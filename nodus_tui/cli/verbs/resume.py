@@ -1,0 +1,42 @@
+"""`resume`: let an interrupted group go on from its last committed turns."""
+
+from collections.abc import Sequence
+
+import click
+
+from nodus_tui.cli.acting import act, act_and_wait
+from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.options import gate_options, output_option, why_option
+from nodus_tui.cli.session import author
+from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.waiting import WaitOptions
+from nodus_tui.contract.actions import Action, Resume
+from nodus_tui.contract.backend import Backend
+
+
+@click.command("resume")
+@click.argument("group")
+@click.option("--no-wait", is_flag=True, help="Only order it; do not wait.")
+@gate_options
+@why_option()
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option(*FORMATS)
+def command(
+    group: str,
+    min_pass_rate: float | None,
+    min_coverage: float | None,
+    why: str,
+    output: str,
+    *,
+    no_wait: bool,
+    quiet: bool,
+) -> int:
+    """Let the interrupted GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice."""
+
+    async def plan(_: Backend) -> Sequence[Action]:
+        return [Resume(group=group, author=author(), why=why)]
+
+    if no_wait:
+        return act(plan, output)
+    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet)
+    return act_and_wait(plan, lambda _: group, options)

@@ -1,0 +1,78 @@
+"""`retry`: new runs for cases that ended unscored. A verdict stands."""
+
+from collections.abc import Sequence
+
+import click
+
+from nodus_tui.cli.acting import act, act_and_wait
+from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.options import gate_options, output_option, why_option
+from nodus_tui.cli.session import author
+from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.waiting import WaitOptions
+from nodus_tui.contract.actions import Action, Retry
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.phases import Reason, Verdict
+
+_REASONS = (
+    Reason.INFRASTRUCTURE_FAILURE,
+    Reason.EVALUATION_TIMEOUT,
+    Reason.TURN_LIMIT_REACHED,
+    Reason.KILLED,
+    Reason.BUDGET_EXCEEDED,
+    Reason.INTERRUPTED,
+    Reason.MAX_COST_REACHED,
+)
+
+
+@click.command("retry")
+@click.argument("group")
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.option("--interrupted", is_flag=True, help="The interrupted ones (short for --reason Interrupted).")
+@click.option(
+    "--reason",
+    "reasons",
+    multiple=True,
+    type=click.Choice([each.value for each in _REASONS], case_sensitive=False),
+    help="Those that ended for it. May be given several times.",
+)
+@click.option(
+    "--verdict",
+    "verdicts",
+    multiple=True,
+    type=click.Choice([Verdict.INFRASTRUCTURE_FAILURE.value], case_sensitive=False),
+    help="Those with this verdict; only an unscored one can be retried.",
+)
+@click.option("--no-wait", is_flag=True, help="Only order them; do not wait.")
+@gate_options
+@why_option()
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option(*FORMATS)
+def command(
+    group: str,
+    runs: tuple[str, ...],
+    reasons: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    min_pass_rate: float | None,
+    min_coverage: float | None,
+    why: str,
+    output: str,
+    *,
+    interrupted: bool,
+    no_wait: bool,
+    quiet: bool,
+) -> int:
+    """Run the unscored cases of GROUP again, all of them or those of the named RUNs and filters; then wait and print as `run` does.
+
+    A scored case is never run again: its verdict stands.
+    """
+    chosen = tuple(Reason(each) for each in reasons) + ((Reason.INTERRUPTED,) if interrupted else ())
+    action = Retry(group=group, runs=runs, reasons=chosen, verdicts=tuple(Verdict(each) for each in verdicts), author=author(), why=why)
+
+    async def plan(_: Backend) -> Sequence[Action]:
+        return [action]
+
+    if no_wait:
+        return act(plan, output)
+    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet)
+    return act_and_wait(plan, lambda _: group, options)

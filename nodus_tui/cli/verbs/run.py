@@ -1,0 +1,107 @@
+"""`run`: apply a spec, wait for its groups, print their results."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal
+
+import click
+
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
+from nodus_tui.cli.session import author, with_backend
+from nodus_tui.cli.specs import load_files
+from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.waiting import WaitOptions, report, wait_and_report
+from nodus_tui.contract.actions import ApplyOutcome, Resume
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+
+
+@click.command("run")
+@files_option()
+@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group under another name.")
+@gate_options
+@click.option("--keep-waiting", is_flag=True, help="Wait on while every unfinished case waits on a cap, rather than exit 3.")
+@click.option("--timeout", type=DurationType(), help="Stop gracefully after this time (90s, 10m) and exit 4; everything is kept.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@output_option(*FORMATS)
+def command(
+    files: tuple[str, ...],
+    as_name: str | None,
+    min_pass_rate: float | None,
+    min_coverage: float | None,
+    timeout: timedelta | None,
+    output: str,
+    *,
+    keep_waiting: bool,
+    quiet: bool,
+) -> int:
+    """Launch the groups of a spec, wait for them with progress on stderr, and print their results on stdout.
+
+    A group that exists unchanged is not run twice: what it has is printed, and where it was interrupted it goes on.
+    The exit code is 0 when everything is scored and passes the gate; else see the table in docs/cli.md.
+    """
+    bundle = load_files(files)
+    if as_name:
+        bundle = renamed(bundle, as_name)
+    if not _groups(bundle):
+        raise click.UsageError("there is no AgentGroup in these files, so nothing to run; `nodus-tui apply` stores other kinds")
+    if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
+        raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
+    gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
+    options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=keep_waiting, timeout=timeout)
+
+    async def ask(backend: Backend) -> int:
+        outcome = await backend.apply(bundle, author=author())
+        return await _wait(backend, outcome, options)
+
+    return with_backend("work", ask)
+
+
+def _groups(bundle: SpecBundle) -> list[AgentGroup]:
+    return [each.resource for each in bundle if isinstance(each.resource, AgentGroup)]
+
+
+def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
+    """The bundle with its one group under another name. Raises UsageError when it has not exactly one, or the name is none."""
+    if len(_groups(bundle)) != 1:
+        raise click.UsageError(f"--as names one group, and there are {len(_groups(bundle))} in these files")
+    documents = []
+    for document in bundle:
+        resource = document.resource
+        if isinstance(resource, AgentGroup):
+            raw = resource.to_document()
+            raw["metadata"] = {**resource.metadata.to_document(), "name": name}
+            try:
+                resource = AgentGroup.model_validate(raw)
+            except ValueError:
+                raise click.UsageError(f"--as {name!r}: a name has 1 to 63 small letters, digits, dots and hyphens") from None
+        documents.append(replace(document, resource=resource))
+    return SpecBundle(tuple(documents))
+
+
+async def _wait(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -> int:
+    names = tuple(each.name for each in outcome.documents if each.kind == "AgentGroup")
+    standing = {each.name for each in outcome.documents if each.kind == "AgentGroup" and each.outcome == "unchanged"}
+    ended = [name for name in names if name in standing and await _how_it_stands(backend, name) == "ended"]
+    if len(ended) == len(names):
+        return await report(backend, names, options)
+    return await wait_and_report(backend, names, options)
+
+
+async def _how_it_stands(backend: Backend, name: str) -> Literal["ended", "going"]:
+    """Tell what is done with a group that was there before; an interrupted one goes on."""
+    group = await backend.get("AgentGroup", name)
+    phase = group.status.phase if isinstance(group, AgentGroup) and group.status else GroupPhase.PENDING
+    if phase is GroupPhase.INTERRUPTED:
+        say(f"{name} was interrupted before; it goes on, and nothing is paid twice")
+        await backend.act(Resume(group=name, author=author(), why="run again"))
+        return "going"
+    if phase.ended:
+        say(f"{name} is unchanged and has already ended ({phase.value}): these are its results; `--as NAME` runs it anew")
+        return "ended"
+    say(f"{name} is already under way ({phase.value}) and unchanged")
+    return "going"

@@ -1,0 +1,202 @@
+"""Waiting for groups: follow the event stream until they have ended or stand stalled, the time is up, or somebody asks to stop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from nodus_tui.cli.exits import Exit, gravest
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.gate import Gate, judge_all
+from nodus_tui.cli.output import emit
+from nodus_tui.cli.progress import Display, display_for
+from nodus_tui.cli.signals import StopRequest, stop_on_signals
+from nodus_tui.cli.stalls import stall_sentences
+from nodus_tui.cli.summary import results_text
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.events import EventBatch
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+
+GRACE_SECONDS = 60.0
+"""How long calls in flight may take to end after the first Ctrl-C. The second ends the wait."""
+
+Ending = Literal["ended", "stalled", "timeout", "interrupted"]
+
+OnStall = Callable[[str, AgentGroupStatus], Awaitable[None]]
+"""What to do about a stalled group, instead of ending the wait."""
+
+
+@dataclass(frozen=True)
+class WaitOptions:
+    """How to wait, and what to make of it."""
+
+    gate: Gate = field(default_factory=Gate)
+    output: str = "table"
+    quiet: bool = False
+    keep_waiting: bool = False
+    """Wait on while a group is stalled: somebody may raise the cap from elsewhere."""
+    timeout: timedelta | None = None
+
+
+class GroupFollower:
+    """The statuses of some groups, folded from the event stream."""
+
+    def __init__(self, backend: Backend, names: Iterable[str]) -> None:
+        self._backend = backend
+        self._documents: dict[str, dict[str, Any]] = {name: {} for name in names}
+        self.statuses: dict[str, AgentGroupStatus] = {}
+        self.cursor = 0
+
+    async def start(self) -> None:
+        """Take the snapshot that the events go on from. Raises NodusError for a group that does not exist."""
+        snapshot = await self._backend.snapshot()
+        self.cursor = snapshot.cursor
+        for group in snapshot.groups:
+            if group.name in self._documents and group.status is not None:
+                self._documents[group.name] = group.status.to_document()
+                self.statuses[group.name] = group.status
+        for name in self._documents:
+            if name not in self.statuses:
+                raise NodusError.not_found("AgentGroup", name)
+
+    def fold(self, batch: EventBatch) -> None:
+        """Take in what happened."""
+        self.cursor = batch.cursor
+        changed = set()
+        for event in batch.events:
+            if event.kind != "AgentGroup" or event.name not in self._documents:
+                continue
+            if event.change == "Deleted":
+                raise NodusError.not_found("AgentGroup", event.name)
+            self._documents[event.name] = {**self._documents[event.name], **event.status}
+            changed.add(event.name)
+        for name in changed:
+            self.statuses[name] = AgentGroupStatus.model_validate(self._documents[name])
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether nothing goes on by itself."""
+        return all(status.phase.ended for status in self.statuses.values())
+
+    @property
+    def stalled(self) -> tuple[str, ...]:
+        """The stalled groups, when no other is going on."""
+        if not all(status.phase.ended or status.phase is GroupPhase.STALLED for status in self.statuses.values()):
+            return ()
+        return tuple(name for name, status in self.statuses.items() if status.phase is GroupPhase.STALLED)
+
+
+async def follow(
+    follower: GroupFollower, backend: Backend, display: Display, stop: StopRequest, *, timeout: timedelta | None, on_stall: OnStall | None
+) -> Ending:
+    """Follow until something ends the wait. With `on_stall` a stall does not: it is told once each time that it begins."""
+    loop = asyncio.get_running_loop()
+    until = None if timeout is None else loop.time() + timeout.total_seconds()
+    stream = aiter(backend.watch(after=follower.cursor))
+    asked = asyncio.ensure_future(stop.asked.wait())
+    batch: asyncio.Future[EventBatch] | None = None
+    told_stalled: tuple[str, ...] = ()
+    try:
+        while True:
+            display.show(follower.statuses)
+            if follower.all_ended:
+                return "ended"
+            if follower.stalled and on_stall is None:
+                return "stalled"
+            for name in follower.stalled:
+                if on_stall is not None and name not in told_stalled:
+                    await on_stall(name, follower.statuses[name])
+            told_stalled = follower.stalled
+            batch = batch or asyncio.ensure_future(anext(stream))
+            left = None if until is None else until - loop.time()
+            if left is not None and left <= 0:
+                return "timeout"
+            waits: set[asyncio.Future[Any]] = {batch, asked}
+            await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return "interrupted"
+            if batch.done():
+                follower.fold(batch.result())
+                batch = None
+    finally:
+        await _cancelled(asked, batch)
+
+
+async def _cancelled(*tasks: asyncio.Future[Any] | None) -> None:
+    going = [task for task in tasks if task is not None]
+    for task in going:
+        task.cancel()
+    await asyncio.gather(*going, return_exceptions=True)
+
+
+async def wait_and_report(backend: Backend, names: tuple[str, ...], options: WaitOptions, on_stall: OnStall | None = None) -> Exit:
+    """Wait for the groups, print their results on stdout, say on stderr what keeps them from passing, and give the exit code.
+
+    A stall ends the wait unless the options say to keep waiting, or `on_stall` does something about it.
+    """
+    info = await backend.info()
+    follower = GroupFollower(backend, names)
+    await follower.start()
+
+    def answer(count: int) -> None:
+        _answer_signal(count, follower, display, works_here=info.scheduling)
+
+    async def tell_stall(name: str, status: AgentGroupStatus) -> None:
+        for sentence in await stall_sentences(backend, name, status):
+            display.note(sentence)
+
+    reaction = on_stall or (tell_stall if options.keep_waiting else None)
+    with display_for(quiet=options.quiet) as display, stop_on_signals(answer) as stop:
+        ending = await follow(follower, backend, display, stop, timeout=options.timeout, on_stall=reaction)
+        for name in follower.stalled if ending == "stalled" else ():
+            await tell_stall(name, follower.statuses[name])
+        if ending in {"interrupted", "timeout"} and info.scheduling:
+            await _stop_work(backend, stop)
+    return await report(backend, names, options, ending, works_here=info.scheduling)
+
+
+def _answer_signal(count: int, follower: GroupFollower, display: Display, *, works_here: bool) -> None:
+    if count > 1:
+        display.note("aborting: calls in flight are charged their worst case")
+    elif not works_here:
+        display.note("no longer watching; another process goes on with the work")
+    else:
+        going = sum(status.going for status in follower.statuses.values())
+        display.note(
+            f"stopping: {going} call{'s' if going != 1 else ''} in flight {'are' if going != 1 else 'is'} finishing; again to abort"
+        )
+
+
+async def _stop_work(backend: Backend, stop: StopRequest) -> None:
+    """Gracefully; a second signal ends the grace."""
+    graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS))
+    abort = asyncio.ensure_future(stop.abort.wait())
+    waits: set[asyncio.Future[Any]] = {graceful, abort}
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    if not graceful.done():
+        await backend.stop_work(grace_seconds=0)
+    abort.cancel()
+    await graceful
+
+
+async def report(
+    backend: Backend, names: tuple[str, ...], options: WaitOptions, ending: Ending = "ended", *, works_here: bool = True
+) -> Exit:
+    """Print the results as they stand and judge them; how the wait ended comes first."""
+    results = tuple([await backend.results(name) for name in names])
+    emit(results_text(results, options.output))
+    unfinished = [each.group for each in results if not each.phase.ended or each.phase is GroupPhase.INTERRUPTED]
+    if ending in {"interrupted", "timeout"}:
+        if ending == "timeout":
+            say("the time to wait is up")
+        for name in unfinished:
+            say(f"{name} is kept; `nodus-tui {'resume' if works_here else 'wait'} {name}` goes on with it")
+        return Exit.INTERRUPTED if ending == "interrupted" else Exit.INFRASTRUCTURE
+    judgement = judge_all(results, options.gate)
+    for sentence in judgement.sentences:
+        say(sentence)
+    # A stalled group has not ended: no gate lets it pass.
+    return gravest((judgement.code, Exit.CAP)) if ending == "stalled" else judgement.code

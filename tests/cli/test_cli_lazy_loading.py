@@ -1,0 +1,65 @@
+"""What a verb loads: never the screen library, and for a look at a file no backend either."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nodus_tui.cli.main import VERBS, cli
+
+_SHOW_MODULES = """
+import json, sys
+from nodus_tui.cli.main import main
+try:
+    main(json.loads(sys.argv[1]))
+finally:
+    sys.stdout.flush()
+    sys.stderr.write("\\nMODULES " + json.dumps(sorted(sys.modules)))
+"""
+
+_EXAMPLE = Path(__file__).parents[2] / "examples" / "hello-simulated.yaml"
+
+
+def modules_after(arguments: list[str], tmp_path: Path) -> set[str]:
+    environment = {**os.environ, "NODUS_HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _SHOW_MODULES, json.dumps(arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=60,
+    )
+    return set(json.loads(done.stderr.rpartition("MODULES ")[2]))
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
+def test_version_and_help_load_nearly_nothing(arguments: list[str], tmp_path: Path) -> None:
+    loaded = modules_after(arguments, tmp_path)
+    assert not loaded & {"textual", "rich", "pydantic", "yaml", "asyncio", "sqlite3", "aiohttp", "nodus_tui.contract"}
+
+
+def test_looking_at_a_file_loads_neither_screen_nor_backend(tmp_path: Path) -> None:
+    loaded = modules_after(["validate", "--offline", "-f", str(_EXAMPLE)], tmp_path)
+    assert "yaml" in loaded
+    assert not loaded & {"textual", "local_backend", "aiohttp", "asyncio", "sqlite3", "genai_prices"}
+
+
+@pytest.mark.parametrize("arguments", [["get", "groups"], ["estimate", "-f", str(_EXAMPLE)], ["results", "none"], ["doctor", "--json"]])
+def test_verbs_that_ask_a_backend_load_no_screen(arguments: list[str], tmp_path: Path) -> None:
+    loaded = modules_after(arguments, tmp_path)
+    assert "local_backend.backend" in loaded
+    assert not loaded & {"textual", "genai_prices"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_command_and_says_in_the_list_what_it_does(verb: str) -> None:
+    context = cli.make_context("nodus-tui", [verb], resilient_parsing=True)
+    command = cli.get_command(context, verb)
+    assert command is not None
+    assert command.name == verb
+    assert command.help
+    assert len(VERBS[verb][1]) < 70

@@ -1,0 +1,39 @@
+"""What frees a stalled group, with the command to type."""
+
+from decimal import Decimal
+
+from cli_builders import group_status, run
+
+from nodus_tui.cli.stalls import room_for_all, rounded_cap, stall_advice
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+
+CAP = Reason.MAX_COST_REACHED
+STALLED = group_status(phase=GroupPhase.STALLED, message="every unfinished case waits on a cap")
+
+
+def test_cases_that_cannot_start_name_the_group_cap_that_gives_all_of_them_room() -> None:
+    waiting = [run(number, RunPhase.PENDING, CAP, cap="0.30") for number in range(3)]
+    # 0.50 is left, 0.90 is needed: 0.40 more than the cap of 1.00.
+    assert room_for_all(STALLED, waiting) == Decimal("1.40")
+    assert "`nodus-tui extend-cap group/hello 1.40`" in "\n".join(stall_advice("hello", STALLED, waiting))
+
+
+def test_a_run_at_its_own_cap_is_named_with_twice_its_cap() -> None:
+    advice = stall_advice("hello", STALLED, [run(7, RunPhase.WAITING, CAP, cap="0.0085")])
+    assert "`nodus-tui extend-cap run/hello-007 0.017`" in advice[-1]
+    assert "$0.0085" in advice[-1]
+
+
+def test_many_runs_at_their_caps_are_counted_not_listed() -> None:
+    advice = stall_advice("hello", STALLED, [run(number, RunPhase.WAITING, CAP) for number in range(10)])
+    assert len(advice) == 5
+    assert "7 more runs" in advice[-1]
+
+
+def test_the_backend_s_own_words_come_first() -> None:
+    assert stall_advice("hello", STALLED, [])[0] == "hello is stalled: every unfinished case waits on a cap"
+
+
+def test_a_proposed_cap_is_never_below_what_is_needed() -> None:
+    assert rounded_cap(Decimal("1.0001")) == Decimal("1.01")
+    assert rounded_cap(Decimal("0.0075")) == Decimal("0.0075")

@@ -31,12 +31,13 @@ def admit(waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int
     """
     started: list[str] = []
     waits: dict[str, Waits] = {}
+    for_slot = Waits(Reason.WAITING_FOR_SLOT, f"waits for one of {max_active} slot{'s' if max_active != 1 else ''} (maxActive)")
     for run in waiting:
         shortfall = ledger.shortfall_to_start(run)
         if shortfall > 0:
             waits[run] = _waits_for_money(run, ledger, shortfall, going)
         elif going >= max_active:
-            waits[run] = Waits(Reason.WAITING_FOR_SLOT, f"waits for one of {max_active} slot{'s' if max_active != 1 else ''} (maxActive)")
+            waits[run] = for_slot
         else:
             ledger.start(run)
             started.append(run)
@@ -84,9 +85,8 @@ def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_o
         count = len(at_own_cap)
         low, high = display_ceiling(min(at_own_cap)), display_ceiling(max(at_own_cap))
         need = low if low == high else f"{low} to {high}"
-        parts.append(
-            f"{count} run{'s' if count != 1 else ''} wait{'s' if count == 1 else ''} at {'its' if count == 1 else 'their'} own cap: extend to at least {need}"
-        )
+        who = "1 run waits at its own cap" if count == 1 else f"{count} runs wait at their own caps"
+        parts.append(f"{who}: extend to at least {need}")
     if cannot_start:
         one = f"raise the group's cap by {money(shortfall_one)} to {money(cap + shortfall_one)} for the next"
         rest = f", to {money(cap + shortfall_all)} for all" if shortfall_all > shortfall_one else ""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
@@ -78,8 +78,8 @@ class Backend(Protocol):
         """Create or change all resources of the bundle, or none: with any fault it raises InvalidSpec with every one."""
         ...
 
-    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate, ...]:
-        """The estimate of each AgentGroup in the bundle, in order; its agents may be in the bundle or applied before."""
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
+        """The estimate of each document that can cost money, in order; a group's agent may be in the bundle or applied before."""
         ...
 
     async def get(self, kind: str, name: str) -> Resource:

@@ -52,6 +52,8 @@ class AgentRunStatus(ContractModel):
     in_flight_usd: USD
     """The worst case of the call under way."""
     unconfirmed_usd: USD
+    needed_cap_usd: USD | None = None
+    """While it waits at its own cap: the least cap under which its next call would fit."""
     input_tokens: int = 0
     """Cached ones included."""
     output_tokens: int = 0

@@ -1,0 +1,373 @@
+"""LocalBackend: the contract on top of this package's rooms, over one workspace.
+
+The process that holds the workspace's lock runs the scheduler and does all writing. Any other process reads the database directly,
+and hands what it asks over through the `requests` table, where the scheduler's process finds, does and answers it.
+"""
+
+import asyncio
+import logging
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Self
+
+from pydantic import TypeAdapter
+
+from local_backend.applying import Applier, Plan
+from local_backend.environments.catalogue import EnvironmentCatalogue
+from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
+from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
+from local_backend.reading import POLL_SECONDS, Reader
+from local_backend.requests import Requests, pack_bundle, unpack_bundle
+from local_backend.scheduling.actions import Actions
+from local_backend.scheduling.endings import StopOrder
+from local_backend.scheduling.scheduler import Scheduler
+from local_backend.storage.store import Store
+from local_backend.storage.workspace import Workspace
+from nodus_tui import __version__
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Page, Query
+from nodus_tui.contract.configuration import Configuration
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+from nodus_tui.contract.spec_loading.loader import load_configuration
+from nodus_tui.statistics.estimate import estimate_group
+from nodus_tui.statistics.hardware_rates import rates_with
+from nodus_tui.statistics.kind_estimate import estimate_kind
+
+_log = logging.getLogger(__name__)
+
+_ACTION: TypeAdapter[Action] = TypeAdapter(Action)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class LocalEnvironments:
+    """The environments room, as applying and scheduling use it."""
+
+    def __init__(self) -> None:
+        self.catalogue = EnvironmentCatalogue()
+
+    def resolve(self, reference: str, split: str, *, own: Callable[[str], Environment | None]) -> ResolvedEnvironment:
+        """The environment of a reference. Raises NodusError."""
+        return self.catalogue.resolve(reference, split, own=own)
+
+    async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
+        """What its tasks are, read by a process of their own."""
+        return await EnvironmentWorker.check(resolved)
+
+    async def start(
+        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
+    ) -> EnvironmentWorker:
+        """A worker with the tasks of one evaluation."""
+        return await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, expect_digest=expect_digest)
+
+
+class LocalBackend:
+    """One workspace, open. Made by `open_backend`."""
+
+    def __init__(
+        self,
+        *,
+        options: BackendOptions,
+        workspace: Workspace,
+        store: Store,
+        configuration: Configuration,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self._options = options
+        self._workspace = workspace
+        self._store = store
+        self._configuration = configuration
+        self._clock = clock
+        self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
+        self._environments = LocalEnvironments()
+        self._reader = Reader(store, clock)
+        self._requests = Requests(store, clock)
+        self._applier = Applier(store, self._catalogue, self._environments, clock)
+        self._scheduler: Scheduler | None = None
+        self._actions: Actions | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        """One owning at a time; held while the lock is taken for a single request."""
+        self._doing: set[int] = set()
+        self._helpers: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    async def start(self) -> None:
+        """With role `work`: run the scheduler here, now or as soon as no other process does."""
+        if self._options.role == "work":
+            if self._workspace.try_own():
+                await self._own(may_start=True)
+            self._keeper = asyncio.create_task(self._keep(), name="workspace keeper")
+
+    # Owning the scheduler.
+
+    async def _own(self, *, may_start: bool) -> None:
+        self._scheduler = Scheduler(
+            store=self._store,
+            catalogue=self._catalogue,
+            clock=self._clock,
+            start_grader=self._environments.start,
+            may_start=may_start,
+        )
+        self._actions = Actions(self._scheduler, self._store, self._clock)
+        await self._scheduler.open()
+        for number, form, payload, author in await self._requests.open_ones():
+            await self._requests.answer(number, lambda f=form, p=payload, a=author: self._do(f, p, a))  # type: ignore[misc]
+        await self._scheduler.start_unfinished()
+
+    async def _disown(self) -> None:
+        scheduler, self._scheduler, self._actions = self._scheduler, None, None
+        if scheduler is not None:
+            await scheduler.aclose()
+        self._workspace.disown()
+
+    async def _keep(self) -> None:
+        """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
+        version = -1
+        while not self._stopped:
+            await asyncio.sleep(POLL_SECONDS)
+            if self._scheduler is None:
+                async with self._turn:
+                    if not self._stopped and self._workspace.try_own():
+                        await self._own(may_start=True)
+                continue
+            seen = await self._store.data_version()
+            if seen != version:
+                version = seen
+                await self._answer_others()
+
+    async def _answer_others(self) -> None:
+        for number, form, payload, author in await self._requests.open_ones():
+            if number not in self._doing:
+                helper = asyncio.create_task(self._answer_one(number, form, payload, author))
+                self._helpers.add(helper)
+                helper.add_done_callback(self._helpers.discard)
+
+    async def _answer_one(self, number: int, form: str, payload: str, author: str) -> None:
+        self._doing.add(number)
+        try:
+            await self._requests.answer(number, lambda: self._do(form, payload, author))
+        except NodusError as error:
+            _log.error("request %s could not be answered: %s", number, error.detail)
+        finally:
+            self._doing.discard(number)
+
+    @asynccontextmanager
+    async def _owner_for_now(self) -> AsyncIterator[bool]:
+        """True when this process may write: it owns the scheduler, or takes the lock for as long as this lasts."""
+        if self._scheduler is not None:
+            yield True
+            return
+        async with self._turn:
+            if not self._workspace.try_own():
+                yield False
+                return
+            try:
+                await self._own(may_start=False)
+                yield True
+            finally:
+                await self._disown()
+
+    async def _ask(self, form: str, payload: str, *, author: str, request_id: str) -> str:
+        async with self._owner_for_now() as mine:
+            number = await self._requests.ask(form, payload, author=author, request_id=request_id or uuid.uuid4().hex)
+            if not mine:
+                return await self._requests.wait(number)
+            if await self._requests.outcome(number) is None and number not in self._doing:
+                await self._answer_one(number, form, payload, author)
+            return await self._requests.wait(number)
+
+    async def _do(self, form: str, payload: str, author: str) -> str:
+        if form == "apply":
+            outcome = await self._apply_here(unpack_bundle(payload))
+            return outcome.model_dump_json(by_alias=True)
+        if self._actions is None:
+            raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
+        action = _ACTION.validate_json(payload)
+        done = await self._actions.perform(action.model_copy(update={"author": action.author or author}))
+        return done.model_dump_json(by_alias=True)
+
+    # The contract.
+
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+        """Create or change everything, or nothing."""
+        if dry_run:
+            plan = await self._applier.plan(bundle)
+            plan.refuse(dry_run=True)
+            return ApplyOutcome(dry_run=True, documents=tuple(plan.applied))
+        text = await self._ask("apply", pack_bundle(bundle), author=author, request_id="")
+        return ApplyOutcome.model_validate_json(text)
+
+    async def _apply_here(self, bundle: SpecBundle) -> ApplyOutcome:
+        plan = await self._applier.plan(bundle)
+        plan.refuse(dry_run=False)
+        if plan.statements:
+            await self._store.commit(plan.statements)
+        await self._after_apply(plan)
+        return ApplyOutcome(dry_run=False, documents=tuple(plan.applied))
+
+    async def _after_apply(self, plan: Plan) -> None:
+        if self._scheduler is None:
+            return
+        for name, cap, max_active in plan.raises:
+            engine = await self._scheduler.engine(name)
+            await engine.raise_cap(cap)
+            await engine.set_max_active(max_active)
+            await self._scheduler.let_go(name)
+        for name in plan.launches:
+            await self._scheduler.start(name)
+
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
+        """What each document costs at most, and how long it takes."""
+        rates = rates_with(self._configuration.rates)
+        made: list[Estimate | KindEstimate] = []
+        for document in bundle:
+            resource = document.resource
+            if isinstance(resource, AgentGroup):
+                made.append(await self._estimate_group(bundle, document, resource, minutes_per_case, rates))
+            else:
+                other = estimate_kind(resource, rates=rates)
+                if other is not None:
+                    made.append(other)
+        return tuple(made)
+
+    async def _estimate_group(
+        self, bundle: SpecBundle, document: LoadedDocument, group: AgentGroup, minutes: Decimal, rates: Mapping[str, Decimal]
+    ) -> Estimate:
+        agent = next(
+            (each.resource for each in bundle if isinstance(each.resource, Agent) and each.resource.name == group.spec.agent), None
+        )
+        if agent is None:
+            stored = await self._applier.newest_agent(group.spec.agent)
+            if stored is None:
+                fault = document.fault(("spec", "agent"), f'there is no Agent "{group.spec.agent}", here or applied before')
+                raise NodusError.invalid_spec((fault,))
+            agent = stored[0]
+        notes: tuple[str, ...] = ()
+        simulated = notional = False
+        try:
+            model = self._applier.model_of(agent)
+            simulated, notional = model.simulated, model.notional
+        except CatalogueProblem as problem:
+            notes = (f"it cannot be launched as it stands: {problem.detail}",)
+        try:
+            return estimate_group(
+                group=group,
+                agent=agent.spec,
+                minutes_per_case=minutes,
+                rates=rates,
+                simulated=simulated,
+                notional=notional,
+                extra_notes=notes,
+            )
+        except ValueError as error:
+            raise NodusError.invalid_spec((document.fault((), str(error)),)) from error
+
+    async def get(self, kind: str, name: str) -> Resource:
+        """One resource."""
+        self._check()
+        return await self._reader.get(kind, name)
+
+    async def list(self, kind: str, query: Query | None = None) -> Page:
+        """Resources of a kind."""
+        self._check()
+        return await self._reader.page(kind, query or Query())
+
+    async def results(self, group: str) -> GroupResults:
+        """The results of a group as they stand."""
+        self._check()
+        return await self._reader.results(group)
+
+    async def transcript(self, run: str) -> Transcript:
+        """A run's conversation and calls."""
+        self._check()
+        return await self._reader.transcript(run)
+
+    async def act(self, action: Action) -> ActionOutcome:
+        """Do it, here or in the process that runs the scheduler."""
+        text = await self._ask("action", action.model_dump_json(by_alias=True), author=action.author, request_id=action.request_id)
+        return ActionOutcome.model_validate_json(text)
+
+    async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
+        """The state at a cursor."""
+        self._check()
+        return await self._reader.snapshot(runs_of)
+
+    async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
+        """Everything after a cursor."""
+        async for batch in self._reader.watch(after):
+            self._check()
+            yield batch
+
+    def _check(self) -> None:
+        if self._scheduler is not None and self._scheduler.failure is not None:
+            raise self._scheduler.failure
+
+    async def info(self) -> BackendInfo:
+        """What this backend is and can use."""
+        elsewhere = self._scheduler is None and not self._workspace.free()
+        return BackendInfo(
+            name="local",
+            version=__version__,
+            workspace=str(self._options.home),
+            scheduling=self._scheduler is not None,
+            scheduler_elsewhere=elsewhere,
+            models=self._catalogue.facts(),
+        )
+
+    async def stop_work(self, *, grace_seconds: float) -> None:
+        """Stop everything that this process runs; the groups are left interrupted."""
+        if self._scheduler is not None:
+            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds)
+
+    async def aclose(self) -> None:
+        """Let go of the workspace."""
+        self._stopped = True
+        if self._keeper is not None:
+            await self._keeper
+        for helper in tuple(self._helpers):
+            await helper
+        await self._disown()
+        await self._store.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+async def open_backend(options: BackendOptions) -> Backend:
+    """Open the workspace of the options. Raises NodusError when its folder, database or configuration cannot be used."""
+    configuration = Configuration()
+    if options.config is not None:
+        try:
+            text = options.config.read_bytes()
+        except OSError as error:
+            raise NodusError(
+                ErrorCode.CONFIGURATION, f"the configuration file {options.config} cannot be read: {error.strerror}"
+            ) from error
+        configuration = load_configuration(str(options.config), text)
+    workspace = Workspace(options.home)
+    workspace.prepare()
+    store = await Store.open(workspace.database)
+    backend = LocalBackend(options=options, workspace=workspace, store=store, configuration=configuration, environ=os.environ)
+    await backend.start()
+    return backend

@@ -1,0 +1,1 @@
+"""Episodes: one run each. The conversation's next step is pure; metering books every call before it leaves."""

@@ -1,0 +1,197 @@
+"""One run's conversation from its last committed turn to its answer, or to whatever stops it. It asks the ledger before every call."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from local_backend.episodes.conversation import Answered, CallModel, OutOfTurns, next_step
+from local_backend.episodes.metering import GroupBooks, Reservation
+from local_backend.episodes.stop import StoppedError, StopSignal
+from local_backend.models.catalogue import ResolvedModel
+from local_backend.models.retries import RetryPolicy
+from local_backend.models.token_bound import LastCall, input_bound
+from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest
+from local_backend.scheduling.admission import call_does_not_fit
+from local_backend.storage.records import RunRecord, TurnRow
+from nodus_tui.contract.phases import Reason
+
+
+class Models(Protocol):
+    """What an episode needs of the models room; `ModelClient` has it."""
+
+    def slot(self, model: ResolvedModel) -> AbstractAsyncContextManager[None]:
+        """A place among the provider's calls in flight; waits while it is full or the provider asked for a pause."""
+        ...
+
+    def paused_until(self, model: ResolvedModel) -> datetime | None:
+        """Until when the provider asked for a pause."""
+        ...
+
+    async def attempt(self, model: ResolvedModel, request: ModelRequest) -> ModelReply:
+        """Send the request once."""
+        ...
+
+    def note(self, model: ResolvedModel, error: ModelCallError | None) -> None:
+        """Tell how the attempt ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The next call might not fit the run's cap."""
+
+    message: str
+    needed: int
+    """The cap that the next call needs, in nano-dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    """The run ended without an answer."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The run was told to stop; what it paid for is kept."""
+
+
+Ending = Answered | Parked | Broke | Stopped
+
+
+class Episode:
+    """The conversation of one run."""
+
+    def __init__(
+        self, *, books: GroupBooks, run: RunRecord, prompts: Sequence[str], models: Models, model: ResolvedModel, stop: StopSignal
+    ) -> None:
+        self._books = books
+        self._run = run
+        self._prompts = prompts
+        self._models = models
+        self._model = model
+        self._stop = stop
+        self._last: LastCall | None = None
+        self._opened_turn = 0
+        """The newest turn whose user message this episode committed: a further try does not commit it again."""
+
+    async def converse(self) -> Ending:
+        """Go on until the answer, a cap, an error or a stop. Every committed turn is kept whatever the ending."""
+        messages = await self._books.conversation(self._run)
+        while True:
+            step = next_step(self._prompts, messages, self._books.agent.max_turns)
+            if isinstance(step, Answered):
+                return step
+            if isinstance(step, OutOfTurns):
+                limit = self._books.agent.max_turns
+                return Broke(Reason.TURN_LIMIT_REACHED, f"the agent's maxTurns ({limit}) was used up before the answer")
+            ending = await self._turn(step)
+            if not isinstance(ending, str):
+                return ending
+            messages = [*step.messages, ChatMessage("assistant", ending)]
+
+    async def _turn(self, step: CallModel) -> str | Parked | Broke | Stopped:
+        """One reply, in as many tries as it takes; its text when it came."""
+        request = ModelRequest(
+            system=self._books.agent.system,
+            messages=step.messages,
+            max_tokens=self._books.agent.model.max_tokens,
+            temperature=self._books.agent.model.temperature,
+            case_key=self._case_key(step.turn),
+        )
+        bound = input_bound(request, self._last)
+        worst = self._model.price.worst_case_nano(bound, request.max_tokens)
+        attempt = 0
+        while True:
+            attempt += 1
+            sentence = call_does_not_fit(self._books.ledger, self._run.name, worst)
+            if sentence is not None:
+                return Parked(sentence, self._run.carried + self._run.spent + worst)
+            if self._stop.soon:
+                return Stopped()
+            try:
+                tried = await self._try_once(step, request, attempt=attempt, worst=worst, bound=bound)
+                if isinstance(tried, float):
+                    await self._stop.wait_softly(asyncio.sleep(tried))
+                    continue
+            except StoppedError:
+                return Stopped()
+            return tried
+
+    async def _try_once(
+        self, step: CallModel, request: ModelRequest, *, attempt: int, worst: int, bound: int
+    ) -> str | float | Broke | Stopped:
+        """One try: the reply's text, or the seconds to wait before the next try, or how it ended. May raise StoppedError between calls."""
+        await self._tell_pause()
+        slot = self._models.slot(self._model)
+        await self._stop.wait_softly(_enter(slot))
+        try:
+            reservation = await self._books.reserve(
+                self._run, turn=step.turn, attempt=attempt, worst=worst, input_bound=bound, new_turns=self._opening(step)
+            )
+            try:
+                reply = await self._stop.wait(self._models.attempt(self._model, request))
+            except StoppedError:
+                await self._books.charge_worst(self._run, reservation, "stopped while the call was under way")
+                return Stopped()
+            except ModelCallError as error:
+                self._models.note(self._model, error)
+                return await self._after_error(error, reservation, attempt, step.turn)
+            except Exception as error:  # noqa: BLE001 - whatever broke here, the call may have been paid
+                await self._books.charge_worst(self._run, reservation, f"the model adapter failed: {type(error).__name__}")
+                return Broke(Reason.INFRASTRUCTURE_FAILURE, f"the model adapter failed: {type(error).__name__}")
+            self._models.note(self._model, None)
+            return await self._settle(step, reservation, reply)
+        finally:
+            await slot.__aexit__(None, None, None)
+
+    async def _settle(self, step: CallModel, reservation: Reservation, reply: ModelReply) -> str:
+        text = reply.text.encode("utf-8", "replace").decode()
+        turn = TurnRow(self._run.name, 2 * step.turn, "assistant", text, self._books.clock(), reservation.call.number)
+        await self._books.settle(self._run, reservation, reply, self._model.price.cost_nano(reply.usage), turn)
+        self._last = LastCall(reply.usage, len(step.messages))
+        return text
+
+    async def _after_error(self, error: ModelCallError, reservation: Reservation, attempt: int, turn: int) -> float | Broke:
+        if error.outcome is CallOutcome.UNKNOWN:
+            await self._books.charge_worst(self._run, reservation, error.message)
+            return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{error.message}; the call is charged its worst case, unconfirmed")
+        await self._books.release(self._run, reservation, error.message)
+        policy = RetryPolicy(self._model.max_tries, self._case_key(turn))
+        delay = policy.delay(attempt, error)
+        if delay is None:
+            return Broke(Reason.INFRASTRUCTURE_FAILURE, policy.gave_up(attempt, error))
+        until = self._books.clock() + timedelta(seconds=delay)
+        reason = Reason.RATE_LIMITED if error.rate_limited else Reason.RETRYING
+        await self._books.waits(self._run, reason, f"try {attempt + 1} of {self._model.max_tries} follows: {error.message}", until)
+        return float(delay)
+
+    async def _tell_pause(self) -> None:
+        until = self._models.paused_until(self._model)
+        if until is not None and until > self._books.clock():
+            await self._books.waits(self._run, Reason.RATE_LIMITED, f"the provider of {self._model.name} asked for a pause", until)
+
+    def _opening(self, step: CallModel) -> list[TurnRow]:
+        """The turns that the call's reservation commits with it."""
+        if step.new_user_text is None or self._opened_turn >= step.turn:
+            return []
+        now = self._books.clock()
+        turns = []
+        if step.turn == 1 and self._books.agent.system:
+            turns.append(TurnRow(self._run.name, 0, "system", self._books.agent.system, now))
+        turns.append(TurnRow(self._run.name, 2 * step.turn - 1, "user", step.new_user_text, now))
+        self._opened_turn = step.turn
+        return turns
+
+    def _case_key(self, turn: int) -> str:
+        run = self._run
+        return f"{self._books.group.digest}/{run.task_id}#{run.repetition}.{run.attempt}/{turn}"
+
+
+async def _enter(slot: AbstractAsyncContextManager[None]) -> None:
+    await slot.__aenter__()

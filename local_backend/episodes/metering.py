@@ -1,0 +1,188 @@
+"""The books of one group: every change of its runs, calls and money goes through here, ledger and database together.
+
+Write before you act: a call's worst case is reserved and committed before the request leaves, and its outcome is committed before the
+next step. Whatever is on the disk is therefore never less than what was spent.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from local_backend.models.wire import ChatMessage, ModelReply
+from local_backend.reporting import account_of, group_spec_fields, group_status_fields, ledger_of, run_spec_fields, run_status_fields
+from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TaskRow, TurnRow, event
+from local_backend.storage.store import Statement, Store
+from nodus_tui.contract.phases import CallState, Reason
+from nodus_tui.contract.resources.agent import AgentSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A call that may leave now: its worst case is durable."""
+
+    call: CallRow
+
+
+class GroupBooks:
+    """The records of one group in memory, and the only hand that changes them. Used on one event loop."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Callable[[], datetime],
+        group: GroupRecord,
+        agent: AgentSpec,
+        tasks: Sequence[TaskRow],
+        runs: Iterable[RunRecord],
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.group = group
+        self.agent = agent
+        self.tasks = list(tasks)
+        self.runs: dict[str, RunRecord] = {run.name: run for run in runs}
+        for run in self.runs.values():
+            run.published = self._status(run)
+        self.ledger = ledger_of(group, self.runs.values())
+        self.dirty = False
+        """Whether the group's own status has changed since it was last told."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the group's model is simulated."""
+        return bool(self.group.model.get("simulated"))
+
+    def current(self) -> list[RunRecord]:
+        """The runs that stand for their cases, in order of the cases."""
+        return sorted((run for run in self.runs.values() if run.current), key=lambda run: run.case_index)
+
+    # What is written, as statements; the caller commits.
+
+    def told(self, run: RunRecord) -> list[Statement]:
+        """The row of a changed run and the event with its changed fields."""
+        status = self._status(run)
+        changed = {name: value for name, value in status.items() if run.published.get(name, _MISSING) != value}
+        run.published = status
+        self.dirty = True
+        if not changed:
+            return [run.save()]
+        return [run.save(), event(self.clock(), "Changed", "AgentRun", run.name, group=self.group.name, status=changed)]
+
+    def created(self, run: RunRecord) -> list[Statement]:
+        """Enter a new run in the books: its account, its row and the event with everything."""
+        self.runs[run.name] = run
+        self.ledger.open(run.name, account_of(run))
+        run.published = self._status(run)
+        self.dirty = True
+        metadata: dict[str, JsonValue] = {"name": run.name, "project": self.group.metadata.get("project"), "labels": {}}
+        spec = run_spec_fields(run, self.group)
+        told = event(
+            self.clock(), "Created", "AgentRun", run.name, group=self.group.name, status=run.published, spec=spec, metadata=metadata
+        )
+        return [run.save(), told]
+
+    def group_told(self) -> list[Statement]:
+        """The group's row and the event with the changed fields of its status; nothing when nothing changed."""
+        status = group_status_fields(self.group, list(self.runs.values()), self.ledger)
+        changed = {name: value for name, value in status.items() if self.group.status.get(name, _MISSING) != value}
+        self.group.status = status
+        self.dirty = False
+        if not changed:
+            return []
+        return [self.group.save(), event(self.clock(), "Changed", "AgentGroup", self.group.name, group=self.group.name, status=changed)]
+
+    def group_spec_told(self) -> list[Statement]:
+        """The group's row and the event with the cap and maxActive in force."""
+        told = event(self.clock(), "Changed", "AgentGroup", self.group.name, group=self.group.name, spec=group_spec_fields(self.group))
+        return [self.group.save(), told]
+
+    def _status(self, run: RunRecord) -> dict[str, JsonValue]:
+        return run_status_fields(run, max_turns=self.agent.max_turns, simulated=self.simulated)
+
+    # One call's life.
+
+    async def conversation(self, run: RunRecord) -> list[ChatMessage]:
+        """The run's committed messages, the system prompt left out."""
+        if run.turns == 0 and run.calls == 0:
+            return []
+        rows = await self.store.read("SELECT role, text FROM turns WHERE run = ? AND role != 'system' ORDER BY position", (run.name,))
+        return [ChatMessage(row["role"], row["text"]) for row in rows]
+
+    async def reserve(
+        self, run: RunRecord, *, turn: int, attempt: int, worst: int, input_bound: int, new_turns: Sequence[TurnRow]
+    ) -> Reservation:
+        """Set the worst case aside and make it durable. Raises LedgerError when the caller did not ask first."""
+        self.ledger.reserve(run.name, worst)
+        run.in_flight = worst
+        run.calls += 1
+        run.reason, run.message, run.until_at = None, "", None
+        call = CallRow(
+            run=run.name,
+            number=run.calls,
+            turn=turn,
+            attempt=attempt,
+            reserved=worst,
+            input_bound=input_bound,
+            started_at=self.clock(),
+        )
+        await self.store.commit([*(turn.save() for turn in new_turns), call.save(), *self.told(run)])
+        return Reservation(call)
+
+    async def settle(self, run: RunRecord, reservation: Reservation, reply: ModelReply, cost: int, reply_turn: TurnRow) -> None:
+        """Book the reported usage and keep the words that were paid."""
+        call = reservation.call
+        call.state = CallState.SETTLED
+        call.cost = cost
+        call.usage = {
+            "input": reply.usage.input_tokens,
+            "cached": reply.usage.cached_input_tokens,
+            "output": reply.usage.output_tokens,
+            "reasoning": reply.usage.reasoning_tokens,
+        }
+        call.over_bound = reply.usage.input_tokens > call.input_bound or cost > call.reserved
+        call.stop_reason = reply.stop_reason
+        run.input_tokens += reply.usage.input_tokens
+        run.output_tokens += reply.usage.output_tokens
+        run.turns += 1
+        self._book(run, call, cost)
+        await self.store.commit([reply_turn.save(), call.save(), *self.told(run)])
+
+    async def release(self, run: RunRecord, reservation: Reservation, error: str) -> None:
+        """The call certainly cost nothing."""
+        call = reservation.call
+        call.state = CallState.RELEASED
+        call.error = error
+        self._book(run, call, 0)
+        await self.store.commit([call.save(), *self.told(run)])
+
+    async def charge_worst(self, run: RunRecord, reservation: Reservation, error: str) -> None:
+        """The call's outcome is unknown: book its worst case and mark it so."""
+        await self.store.commit(self.charge_worst_statements(run, reservation.call, error))
+
+    def charge_worst_statements(self, run: RunRecord, call: CallRow, error: str) -> list[Statement]:
+        """The same as statements, for a recovery that commits them with other things."""
+        call.state = CallState.UNCONFIRMED
+        call.cost = call.reserved
+        call.error = error
+        run.unconfirmed += call.reserved
+        self._book(run, call, call.reserved)
+        return [call.save(), *self.told(run)]
+
+    def _book(self, run: RunRecord, call: CallRow, cost: int) -> None:
+        call.cost = cost
+        call.ended_at = self.clock()
+        self.ledger.book(run.name, cost)
+        run.in_flight = 0
+        run.spent += cost
+
+    async def waits(self, run: RunRecord, reason: Reason, message: str, until: datetime | None) -> None:
+        """Say what a going run waits for."""
+        if (run.reason, run.message, run.until_at) != (reason, message, until):
+            run.reason, run.message, run.until_at = reason, message, until
+            await self.store.commit(self.told(run))
+
+
+_MISSING = object()

@@ -1,0 +1,246 @@
+"""Reading a workspace: resources, results, transcripts, snapshots and the event stream, straight from the database. It never writes."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from local_backend.reporting import group_resource, results_of, run_resource, transcript_of
+from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
+from local_backend.storage.store import Store
+from nodus_tui.contract.backend import Page, Query
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.resources.agent import Agent, AgentStatus
+from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.environment import Environment, EnvironmentStatus
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.spec_loading.nearest import nearest
+
+POLL_SECONDS = 0.2
+"""How often another process's commits are looked for."""
+
+_ROWS_AT_ONCE = 200
+"""Rows made into resources before the event loop gets its turn."""
+
+_MOST_EVENTS = 5000
+"""Events read at once, before merging."""
+
+
+class Reader:
+    """Reads one workspace."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+        self._wakes: set[asyncio.Event] = set()
+        store.on_commit(self._wake)
+
+    def _wake(self) -> None:
+        for wake in self._wakes:
+            wake.set()
+
+    # Resources.
+
+    async def get(self, kind: str, name: str) -> Resource:
+        """One resource. Raises NotFound with the nearest name."""
+        if kind == "AgentGroup":
+            return group_resource(await self.group(name))
+        if kind == "AgentRun":
+            run, group = await self._run(name)
+            return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
+        rows = await self._store.read("SELECT * FROM resources WHERE kind = ? AND name = ?", (kind, name))
+        if not rows:
+            raise NodusError.not_found(kind, name, await self._nearest(kind, name))
+        return _definition(rows[0])
+
+    async def _nearest(self, kind: str, name: str) -> str:
+        table = {"AgentGroup": "groups", "AgentRun": "runs"}.get(kind)
+        rows = (
+            await self._store.read(f"SELECT name FROM {table} LIMIT 10000")  # noqa: S608 - one of two constants
+            if table
+            else await self._store.read("SELECT name FROM resources WHERE kind = ?", (kind,))
+        )
+        return nearest(name, [row["name"] for row in rows])
+
+    async def group(self, name: str) -> GroupRecord:
+        """A group's record. Raises NotFound."""
+        rows = await self._store.read("SELECT * FROM groups WHERE name = ?", (name,))
+        if not rows:
+            raise NodusError.not_found("AgentGroup", name, await self._nearest("AgentGroup", name))
+        return GroupRecord.from_row(rows[0])
+
+    async def _run(self, name: str) -> tuple[RunRecord, GroupRecord]:
+        rows = await self._store.read("SELECT * FROM runs WHERE name = ?", (name,))
+        if not rows:
+            raise NodusError.not_found("AgentRun", name, await self._nearest("AgentRun", name))
+        run = RunRecord.from_row(rows[0])
+        return run, await self.group(run.group_name)
+
+    async def _max_turns(self, group: GroupRecord) -> int:
+        rows = await self._store.read(
+            "SELECT spec FROM agent_revisions WHERE agent = ? AND revision = ?", (group.agent, group.agent_revision)
+        )
+        return int(json.loads(rows[0]["spec"])["maxTurns"])
+
+    async def page(self, kind: str, query: Query) -> Page:
+        """Resources in order of creation."""
+        if kind == "AgentGroup":
+            rows = await self._store.read(
+                "SELECT * FROM groups WHERE seq > coalesce((SELECT seq FROM groups WHERE name = ?), 0) ORDER BY seq LIMIT ?",
+                (query.after, query.limit + 1),
+            )
+            groups = [group_resource(GroupRecord.from_row(row)) for row in rows]
+            return _page([each for each in groups if not query.project or each.metadata.project == query.project], query.limit)
+        if kind == "AgentRun":
+            return _page(await self._runs(query), query.limit)
+        rows = await self._store.read(
+            "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
+        )
+        found = [_definition(row) for row in rows]
+        return _page([each for each in found if not query.project or each.metadata.project == query.project], query.limit)
+
+    async def _runs(self, query: Query) -> list[AgentRun]:
+        rows = await self._store.read(
+            "SELECT * FROM runs WHERE (? = '' OR group_name = ?) AND (NOT ? OR current) "
+            "AND seq > coalesce((SELECT seq FROM runs WHERE name = ?), 0) ORDER BY seq LIMIT ?",
+            (query.group, query.group, query.current_only, query.after, query.limit + 1),
+        )
+        if query.group and not rows:
+            await self.group(query.group)
+        return await self._run_resources(rows)
+
+    async def _run_resources(self, rows: Sequence[sqlite3.Row]) -> list[AgentRun]:
+        groups: dict[str, tuple[GroupRecord, int]] = {}
+        made = []
+        now = self._clock()
+        for place, row in enumerate(rows):
+            if place % _ROWS_AT_ONCE == _ROWS_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            run = RunRecord.from_row(row)
+            if run.group_name not in groups:
+                group = await self.group(run.group_name)
+                groups[run.group_name] = (group, await self._max_turns(group))
+            group, max_turns = groups[run.group_name]
+            made.append(run_resource(run, group, max_turns=max_turns, now=now))
+        return made
+
+    async def results(self, name: str) -> GroupResults:
+        """The results of a group as they stand."""
+        group = await self.group(name)
+        rows = await self._store.read("SELECT * FROM runs WHERE group_name = ? ORDER BY seq", (name,))
+        return results_of(group, [RunRecord.from_row(row) for row in rows], self._clock())
+
+    async def transcript(self, name: str) -> Transcript:
+        """A run's conversation and calls."""
+        run, group = await self._run(name)
+        turns, calls = await self._store.read_many(
+            [
+                ("SELECT * FROM turns WHERE run = ? ORDER BY position", (name,)),
+                ("SELECT * FROM calls WHERE run = ? ORDER BY number", (name,)),
+            ]
+        )
+        return transcript_of(run, group, [TurnRow.from_row(row) for row in turns], [CallRow.from_row(row) for row in calls])
+
+    # The stream.
+
+    async def snapshot(self, runs_of: str | None) -> Snapshot:
+        """All groups and some runs, at one cursor."""
+        wanted = "1" if runs_of == "" else "group_name = ?"
+        cursor, groups, runs = await self._store.read_many(
+            [
+                ("SELECT coalesce(max(cursor), 0) AS cursor FROM events", ()),
+                ("SELECT * FROM groups ORDER BY seq", ()),
+                (f"SELECT * FROM runs WHERE {wanted} ORDER BY seq", () if runs_of == "" else (runs_of,)),  # noqa: S608 - constants
+            ]
+        )
+        return Snapshot(
+            cursor=cursor[0]["cursor"],
+            groups=tuple(group_resource(GroupRecord.from_row(row)) for row in groups),
+            runs=tuple(await self._run_resources(runs)),
+        )
+
+    async def watch(self, after: int) -> AsyncIterator[EventBatch]:
+        """Everything after a cursor, in order, for ever."""
+        wake = asyncio.Event()
+        self._wakes.add(wake)
+        try:
+            while True:
+                wake.clear()
+                version = await self._store.data_version()
+                rows = await self._store.read("SELECT * FROM events WHERE cursor > ? ORDER BY cursor LIMIT ?", (after, _MOST_EVENTS))
+                if rows:
+                    after = rows[-1]["cursor"]
+                    yield EventBatch(cursor=after, events=merge([_event(row) for row in rows]))
+                    continue
+                await self._changed(wake, version)
+        finally:
+            self._wakes.discard(wake)
+
+    async def _changed(self, wake: asyncio.Event, version: int) -> None:
+        """Return after a commit of this process, or once another process has committed since that version."""
+        while True:
+            try:
+                await asyncio.wait_for(wake.wait(), POLL_SECONDS)
+            except TimeoutError:
+                if await self._store.data_version() == version:
+                    continue
+            return
+
+
+def _page(items: Sequence[Resource], limit: int) -> Page:
+    more = len(items) > limit
+    kept = tuple(items[:limit])
+    return Page(items=kept, next_after=kept[-1].name if more else "")
+
+
+def _definition(row: sqlite3.Row) -> Resource:
+    status: dict[str, Any] = json.loads(row["status"])
+    if row["kind"] == "Agent":
+        return Agent.model_validate_json(row["document"]).model_copy(update={"status": AgentStatus.model_validate(status)})
+    found = Environment.model_validate_json(row["document"])
+    return found.model_copy(update={"status": EnvironmentStatus.model_validate(status)})
+
+
+def _event(row: sqlite3.Row) -> Event:
+    body = json.loads(row["body"])
+    return Event(
+        cursor=row["cursor"],
+        at=datetime.fromisoformat(row["at"]),
+        change=row["change"],
+        kind=row["kind"],
+        name=row["name"],
+        group=row["group_name"],
+        **body,
+    )
+
+
+def merge(events: Sequence[Event]) -> tuple[Event, ...]:
+    """One event for each object: what changed last of each field. A creation or a deletion ends the merging before it.
+
+    The merged event has the last cursor of its parts and stands in that order, so that a reader that stops in between misses nothing.
+    """
+    open_at: dict[tuple[str, str], int] = {}
+    merged: list[Event | None] = []
+    for event in events:
+        key = (event.kind, event.name)
+        before = merged[open_at[key]] if key in open_at else None
+        if before is not None and event.change == "Changed":
+            merged[open_at[key]] = None
+            event = before.model_copy(  # noqa: PLW2901 - the merged one takes its place
+                update={
+                    "cursor": event.cursor,
+                    "at": event.at,
+                    "status": {**before.status, **event.status},
+                    "spec": {**before.spec, **event.spec},
+                    "metadata": {**before.metadata, **event.metadata},
+                }
+            )
+        merged.append(event)
+        open_at[key] = len(merged) - 1
+        if event.change == "Deleted":
+            del open_at[key]
+    return tuple(event for event in merged if event is not None)

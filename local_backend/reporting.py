@@ -1,0 +1,313 @@
+"""From records to what the contract tells: statuses, resources and results. Pure; the only clock is the `now` that is given."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from pydantic import JsonValue
+
+from local_backend.scheduling.ledger import Ledger, RunAccount
+from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
+from nodus_tui.contract.money import usd_from_nano, usd_text
+from nodus_tui.contract.phases import CallState, CaseState, Reason, RunPhase
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunSpec, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.meta import Metadata
+from nodus_tui.contract.results import CaseResult, GroupResults, ResultAgent, ResultCost, ResultEnvironment
+from nodus_tui.statistics.pass_rate import PassRateSummary
+from nodus_tui.statistics.results import ScoredCase, summarise
+
+
+def time_json(moment: datetime | None) -> str | None:
+    """A moment as JSON carries it, to the millisecond."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
+
+
+def account_of(run: RunRecord) -> RunAccount:
+    """The run's account, as the ledger of its group keeps it."""
+    return RunAccount(cap=run.cap, carried=run.carried, spent=run.spent, in_flight=run.in_flight, going=run.phase.going)
+
+
+def _usd(nano: int) -> str:
+    return usd_text(usd_from_nano(nano))
+
+
+def queued_seconds(run: RunRecord, now: datetime) -> float:
+    """From creation to the start; to the end, or to now, where it never started."""
+    return round(((run.started_at or run.ended_at or now) - run.created_at).total_seconds(), 3)
+
+
+def duration_seconds(run: RunRecord) -> float | None:
+    """From start to end; None where one of the two is missing."""
+    if run.started_at is None or run.ended_at is None:
+        return None
+    return round((run.ended_at - run.started_at).total_seconds(), 3)
+
+
+def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool) -> dict[str, JsonValue]:
+    """The status of a run under the contract's names, as events carry it; `queuedSeconds` is final once the run has started."""
+    return {
+        "phase": run.phase.value,
+        "reason": run.reason.value if run.reason else None,
+        "message": run.message,
+        "until": time_json(run.until_at),
+        "current": run.current,
+        "verdict": run.verdict.value if run.verdict else None,
+        "reward": run.reward,
+        "costUSD": _usd(run.carried + run.spent),
+        "carriedUSD": _usd(run.carried),
+        "inFlightUSD": _usd(run.in_flight),
+        "unconfirmedUSD": _usd(run.unconfirmed),
+        "neededCapUSD": _usd(run.needed) if run.needed is not None else None,
+        "inputTokens": run.input_tokens,
+        "outputTokens": run.output_tokens,
+        "calls": run.calls,
+        "turns": run.turns,
+        "maxTurns": max_turns,
+        "createdAt": time_json(run.created_at),
+        "startedAt": time_json(run.started_at),
+        "endedAt": time_json(run.ended_at),
+        "queuedSeconds": queued_seconds(run, run.created_at),
+        "durationSeconds": duration_seconds(run),
+        "simulated": simulated,
+    }
+
+
+def run_spec_fields(run: RunRecord, group: GroupRecord) -> dict[str, JsonValue]:
+    """The spec of a run that a group made."""
+    return {
+        "agent": group.agent,
+        "agentRevision": group.agent_revision,
+        "prompt": "",
+        "maxCostUSD": _usd(run.cap),
+        "group": group.name,
+        "taskId": run.task_id,
+        "case": run.case_index,
+        "repetition": run.repetition,
+        "attempt": run.attempt,
+        "predecessor": run.predecessor,
+    }
+
+
+def run_resource(run: RunRecord, group: GroupRecord, *, max_turns: int, now: datetime) -> AgentRun:
+    """A run as `get` gives it."""
+    status = run_status_fields(run, max_turns=max_turns, simulated=bool(group.model.get("simulated")))
+    status["queuedSeconds"] = queued_seconds(run, now)
+    return AgentRun(
+        metadata=Metadata(name=run.name, project=group.metadata.get("project")),
+        spec=AgentRunSpec.model_validate(run_spec_fields(run, group)),
+        status=AgentRunStatus.model_validate(status),
+    )
+
+
+def summary_of(runs: Iterable[RunRecord], cases: int) -> PassRateSummary:
+    """The pass rate of a group's current runs."""
+    return summarise(
+        (
+            ScoredCase(run.task_id, correct=run.verdict.value == "Correct", reward=run.reward or 0.0)
+            for run in runs
+            if run.current and run.verdict is not None and run.verdict.scored
+        ),
+        total=cases,
+    )
+
+
+def group_cases(group: GroupRecord) -> int:
+    """tasks × repetitions, or the number of inputs."""
+    evaluation = group.spec.get("evaluation")
+    if evaluation:
+        return int(evaluation["tasks"]) * int(evaluation.get("repetitions", 1))
+    return len(group.spec["inputs"])
+
+
+def ledger_of(group: GroupRecord, runs: Iterable[RunRecord]) -> Ledger:
+    """The group's ledger, from what its runs have booked."""
+    ledger = Ledger(group.cap)
+    for run in runs:
+        ledger.open(run.name, account_of(run))
+    return ledger
+
+
+def group_status_fields(group: GroupRecord, runs: Sequence[RunRecord], ledger: Ledger) -> dict[str, JsonValue]:
+    """The status of a group under the contract's names, as events carry it."""
+    cases = group_cases(group)
+    summary = summary_of(runs, cases)
+    verdicts: dict[str, JsonValue] = {}
+    pending = 0 if runs or group.phase.ended else cases
+    going = 0
+    unconfirmed = model = 0
+    for run in runs:
+        unconfirmed += run.unconfirmed
+        model += run.spent
+        if not run.current:
+            continue
+        going += run.phase.going
+        if not run.phase.ended:
+            pending += 1
+        else:
+            word = _outcome_word(run)
+            count = verdicts.get(word, 0)
+            verdicts[word] = count + 1 if isinstance(count, int) else 1
+    return {
+        "phase": group.phase.value,
+        "reason": group.reason.value if group.reason else None,
+        "message": group.message,
+        "createdAt": time_json(group.created_at),
+        "startedAt": time_json(group.started_at),
+        "endedAt": time_json(group.ended_at),
+        "deadlineAt": time_json(group.deadline_at),
+        "agentRevision": group.agent_revision,
+        "environmentDigest": group.digest,
+        "modelFamily": group.model.get("family", ""),
+        "modelName": group.model.get("name", ""),
+        "priceSource": group.model.get("priceSource", ""),
+        "simulated": bool(group.model.get("simulated")),
+        "notionalPrice": bool(group.model.get("notional")),
+        "money": {
+            "capUSD": _usd(group.cap),
+            "spentUSD": _usd(ledger.settled),
+            "reservedUSD": _usd(ledger.reserved),
+            "leftUSD": _usd(max(0, ledger.left)),
+            "modelUSD": _usd(model),
+            "unconfirmedUSD": _usd(unconfirmed),
+            "sandboxUSD": "0.00",
+        },
+        "coverage": {"scored": summary.scored, "total": cases},
+        "pending": pending,
+        "going": going,
+        "verdicts": verdicts,
+        "passRate": summary.pass_rate,
+        "standardError": summary.standard_error,
+        "ci95": list(summary.ci95) if summary.ci95 is not None else None,
+        "meanReward": summary.mean_reward,
+    }
+
+
+def _outcome_word(run: RunRecord) -> str:
+    if run.verdict is not None and run.verdict.scored:
+        return run.verdict.value
+    return run.reason.value if run.reason else run.phase.value
+
+
+def group_spec_fields(group: GroupRecord) -> dict[str, JsonValue]:
+    """What of a group's spec may change after its launch, as it is in force."""
+    return {"maxCostUSD": _usd(group.cap), "maxActive": group.max_active}
+
+
+def group_resource(group: GroupRecord) -> AgentGroup:
+    """A group as `get` gives it: its spec with the cap and maxActive in force, its status as last told."""
+    spec = {**group.spec, **group_spec_fields(group)}
+    return AgentGroup(
+        metadata=Metadata.model_validate(group.metadata),
+        spec=AgentGroupSpec.model_validate(spec),
+        status=AgentGroupStatus.model_validate(group.status) if group.status else None,
+    )
+
+
+def case_state(run: RunRecord) -> CaseState:
+    """How the case of this current run stands."""
+    if run.phase is RunPhase.SUCCEEDED:
+        return CaseState.ANSWERED if run.reason is Reason.ANSWERED else CaseState.SCORED
+    if run.phase.ended:
+        return CaseState.UNSCORED
+    if run.phase.going:
+        return CaseState.RUNNING
+    waits = run.phase in {RunPhase.WAITING, RunPhase.INTERRUPTED} or run.reason is Reason.MAX_COST_REACHED
+    return CaseState.WAITING if waits else CaseState.PENDING
+
+
+def _case_result(run: RunRecord, now: datetime) -> CaseResult:
+    scored = run.verdict is not None and run.verdict.scored
+    return CaseResult(
+        task_id=run.task_id,
+        repetition=run.repetition,
+        run=run.name,
+        state=case_state(run),
+        verdict=run.verdict if scored else None,
+        reward=run.reward if scored else None,
+        reason=run.reason,
+        message=run.message,
+        cost_usd=usd_from_nano(run.carried + run.spent),
+        cap_usd=usd_from_nano(run.cap),
+        input_tokens=run.input_tokens,
+        output_tokens=run.output_tokens,
+        queued_seconds=queued_seconds(run, now),
+        duration_seconds=duration_seconds(run),
+    )
+
+
+def results_of(group: GroupRecord, runs: Sequence[RunRecord], now: datetime) -> GroupResults:
+    """The results of a group as they stand, one item a case, by its current run."""
+    cases = group_cases(group)
+    current = [run for run in runs if run.current]
+    summary = summary_of(runs, cases)
+    evaluation: dict[str, Any] | None = group.spec.get("evaluation")
+    return GroupResults(
+        group=group.name,
+        phase=group.phase,
+        pass_rate=summary.pass_rate,
+        standard_error=summary.standard_error,
+        standard_error_method=summary.standard_error_method,
+        ci95=(summary.ci95[0], summary.ci95[1]) if summary.ci95 is not None else None,
+        ci_method=summary.ci_method,
+        mean_reward=summary.mean_reward,
+        coverage=Coverage(scored=summary.scored, total=cases),
+        pending=cases - sum(run.phase.ended for run in current),
+        cost=ResultCost(
+            model_usd=usd_from_nano(sum(run.spent for run in runs)),
+            sandbox_usd=Decimal(0),
+            unconfirmed_usd=usd_from_nano(sum(run.unconfirmed for run in runs)),
+            cap_usd=usd_from_nano(group.cap),
+        ),
+        environment=ResultEnvironment(
+            name=group.environment["name"],
+            version=group.environment["version"],
+            digest=group.digest,
+            split=evaluation.get("split", "test"),
+            seed=evaluation.get("seed", 0),
+        )
+        if evaluation
+        else None,
+        agent=ResultAgent(name=group.agent, revision=group.agent_revision),
+        model=f"{group.model.get('family', '')}: {group.model.get('name', '')}",
+        simulated=bool(group.model.get("simulated")),
+        notional_price=bool(group.model.get("notional")),
+        results=tuple(_case_result(run, now) for run in sorted(current, key=lambda run: run.case_index)),
+    )
+
+
+def transcript_of(run: RunRecord, group: GroupRecord, turns: Sequence[TurnRow], calls: Sequence[CallRow]) -> Transcript:
+    """A run's conversation and its calls."""
+    return Transcript(
+        run=run.name,
+        turns=tuple(
+            TranscriptTurn.model_validate({"index": t.position, "role": t.role, "text": t.text, "at": t.at, "call": t.call}) for t in turns
+        ),
+        calls=tuple(_call_record(call) for call in calls),
+        simulated=bool(group.model.get("simulated")),
+        price_source=str(group.model.get("priceSource", "")),
+        grader_message=run.grade_message,
+    )
+
+
+def _call_record(call: CallRow) -> CallRecord:
+    usage = call.usage or {}
+    return CallRecord(
+        number=call.number,
+        state=call.state.value,
+        attempt=call.attempt,
+        turn=call.turn,
+        reserved_usd=usd_from_nano(call.reserved),
+        cost_usd=usd_from_nano(call.cost),
+        input_bound=call.input_bound,
+        input_tokens=usage.get("input") if call.state is CallState.SETTLED else None,
+        cached_input_tokens=usage.get("cached"),
+        output_tokens=usage.get("output"),
+        reasoning_tokens=usage.get("reasoning"),
+        over_bound=call.over_bound,
+        started_at=call.started_at,
+        ended_at=call.ended_at,
+        stop_reason=call.stop_reason,
+        error=call.error,
+    )

@@ -1,0 +1,249 @@
+"""Actions on groups and runs, over the scheduler. Each checks the state it meets, and answers with what changed, in words and in fields."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from local_backend.scheduling.group_engine import GroupEngine
+from local_backend.scheduling.scheduler import Scheduler
+from local_backend.storage.records import RunRecord, event
+from local_backend.storage.store import Statement, Store
+from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.phases import GroupPhase, RunPhase
+
+
+class Actions:
+    """What a person can do, done by the process that holds the scheduler."""
+
+    def __init__(self, scheduler: Scheduler, store: Store, clock: Callable[[], datetime]) -> None:
+        self._scheduler = scheduler
+        self._store = store
+        self._clock = clock
+
+    async def perform(self, action: Action) -> ActionOutcome:
+        """Do it. Raises NodusError when its target does not exist or its state does not allow it."""
+        if isinstance(action, Kill):
+            return await (self._kill_run(action) if action.kind == "AgentRun" else self._kill_group(action))
+        if isinstance(action, ExtendCap):
+            return await (self._extend_run(action) if action.kind == "AgentRun" else self._raise_group_cap(action))
+        if isinstance(action, Retry):
+            return await self._retry(action)
+        if isinstance(action, Resume):
+            return await self._resume(action)
+        return await self._delete(action)
+
+    def _outcome(self, action: Action, kind: str, name: str, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:
+        return ActionOutcome(
+            action=action.action,
+            kind=kind,
+            name=name,
+            changed=bool(changes),
+            message=message,
+            changes=tuple(changes),
+            at=self._clock(),
+            author=action.author,
+        )
+
+    async def _engine_of_run(self, name: str) -> tuple[GroupEngine, RunRecord]:
+        rows = await self._store.read("SELECT group_name FROM runs WHERE name = ?", (name,))
+        if not rows:
+            raise NodusError.not_found("AgentRun", name)
+        engine = await self._scheduler.engine(rows[0]["group_name"])
+        return engine, engine.books.runs[name]
+
+    async def _done_with(self, engine: GroupEngine) -> None:
+        """After an action: close a group that it ended, and forget an engine that nobody works on."""
+        name = engine.books.group.name
+        if name not in self._scheduler.active_groups:
+            await engine.conclude()
+        await self._scheduler.let_go(name)
+
+    async def _kill_run(self, action: Kill) -> ActionOutcome:
+        engine, run = await self._engine_of_run(action.name)
+        if run.phase.ended:
+            await self._done_with(engine)
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} has ended already ({run.phase})")
+        before = run.phase
+        ended = await engine.stop_by_kill([run])
+        await self._done_with(engine)
+        if not ended:
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} came to its own end first ({run.phase})")
+        change = Change(kind="AgentRun", name=run.name, field="phase", old=before, new=run.phase)
+        spent = display_usd(usd_from_nano(run.carried + run.spent))
+        return self._outcome(action, "AgentRun", run.name, f"killed {run.name}; it had spent {spent}", [change])
+
+    async def _kill_group(self, action: Kill) -> ActionOutcome:
+        engine = await self._scheduler.engine(action.name)
+        group = engine.books.group
+        if group.phase.ended:
+            await self._done_with(engine)
+            return self._outcome(action, "AgentGroup", group.name, f"{group.name} has ended already ({group.phase})")
+        before = group.phase
+        ended = await engine.kill()
+        await self._done_with(engine)
+        changes = [Change(kind="AgentRun", name=run.name, field="phase", old="unfinished", new=run.phase) for run in ended]
+        changes.insert(0, Change(kind="AgentGroup", name=group.name, field="phase", old=before, new=GroupPhase.CANCELLED))
+        count = len(ended)
+        return self._outcome(action, "AgentGroup", group.name, f"killed {group.name}: {count} unfinished run{_s(count)} ended", changes)
+
+    async def _extend_run(self, action: ExtendCap) -> ActionOutcome:
+        engine, run = await self._engine_of_run(action.name)
+        try:
+            return await self._extend(action, engine, run)
+        finally:
+            await self._done_with(engine)
+
+    async def _extend(self, action: ExtendCap, engine: GroupEngine, run: RunRecord) -> ActionOutcome:
+        cap = nano_from_usd(action.cap_usd)
+        if not run.current:
+            newest = next(each for each in engine.books.current() if each.case_index == run.case_index)
+            if newest.predecessor == run.name and newest.cap == cap:
+                return self._outcome(action, "AgentRun", run.name, f"{newest.name} has that cap already")
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} was superseded: extend {newest.name}, which stands for its case now")
+        if cap == run.cap and not run.phase.ended:
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} has that cap already")
+        self._check_extension(run, cap)
+        old = usd_text(usd_from_nano(run.cap))
+        successor = await engine.supersede(run, cap, restart=action.restart)
+        if successor is None:
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} answered before its cap was extended: its verdict stands")
+        how = "begins afresh" if action.restart or not successor.carried else "goes on from its conversation"
+        return self._outcome(
+            action,
+            "AgentRun",
+            run.name,
+            f"{successor.name} takes the place of {run.name} with a cap of {display_usd(action.cap_usd)} and {how}",
+            [
+                Change(kind="AgentRun", name=run.name, field="maxCostUSD", old=old, new=usd_text(action.cap_usd)),
+                Change(kind="AgentRun", name=run.name, field="successor", old="", new=successor.name),
+            ],
+        )
+
+    def _check_extension(self, run: RunRecord, cap: int) -> None:
+        if run.phase.ended:
+            advice = "its verdict stands" if run.phase is RunPhase.SUCCEEDED else "retry it instead"
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} has ended ({run.phase}): {advice}")
+        if cap <= run.cap:
+            now = display_usd(usd_from_nano(run.cap))
+            raise NodusError(ErrorCode.INVALID_ACTION, f"a cap is extended, never lowered: {run.name} has {now} now")
+
+    async def _raise_group_cap(self, action: ExtendCap) -> ActionOutcome:
+        engine = await self._scheduler.engine(action.name)
+        group = engine.books.group
+        try:
+            cap, old = nano_from_usd(action.cap_usd), group.cap
+            if cap == old:
+                return self._outcome(action, "AgentGroup", group.name, f"{group.name} has that cap already")
+            if cap < old:
+                now = display_usd(usd_from_nano(old))
+                raise NodusError(ErrorCode.INVALID_ACTION, f"a cap is raised, never lowered: {group.name} has {now} now")
+            if group.phase.ended:
+                raise NodusError(ErrorCode.INVALID_ACTION, f"{group.name} has ended ({group.phase}): no case is left to pay for")
+            await engine.raise_cap(cap)
+            was, now = display_usd(usd_from_nano(old)), display_usd(action.cap_usd)
+            change = Change(
+                kind="AgentGroup", name=group.name, field="maxCostUSD", old=usd_text(usd_from_nano(old)), new=usd_text(action.cap_usd)
+            )
+            return self._outcome(action, "AgentGroup", group.name, f"raised the cap of {group.name} from {was} to {now}", [change])
+        finally:
+            await self._done_with(engine)
+
+    async def _retry(self, action: Retry) -> ActionOutcome:
+        engine = await self._scheduler.engine(action.group)
+        name = action.group
+        try:
+            chosen = _retryable(engine, action)
+            unprepared = not engine.books.runs and engine.books.group.phase is GroupPhase.FAILED
+            if not chosen and not unprepared:
+                return self._outcome(action, "AgentGroup", name, f"{name} has no unscored case that fits: nothing to retry")
+            return await self._go_on(action, engine, chosen)
+        finally:
+            await self._let_work(engine)
+
+    async def _resume(self, action: Resume) -> ActionOutcome:
+        engine = await self._scheduler.engine(action.group)
+        group = engine.books.group
+        try:
+            if group.phase is not GroupPhase.INTERRUPTED:
+                return self._outcome(action, "AgentGroup", group.name, f"{group.name} is not interrupted ({group.phase})")
+            return await self._go_on(action, engine, [run for run in engine.books.current() if run.phase is RunPhase.INTERRUPTED])
+        finally:
+            await self._let_work(engine)
+
+    async def _go_on(self, action: Retry | Resume, engine: GroupEngine, runs: Sequence[RunRecord]) -> ActionOutcome:
+        group = engine.books.group
+        before, deadline = group.phase, group.deadline_at
+        olds = {run.name: run.phase for run in runs}
+        made = await engine.retry(runs)
+        changes = [Change(kind="AgentGroup", name=group.name, field="phase", old=before, new=group.phase)]
+        changes += [
+            Change(kind="AgentRun", name=old, field="successor" if new.name != old else "phase", old=olds[old], new=new.name)
+            for old, new in zip(olds, made, strict=True)
+        ]
+        count = len(made)
+        later = ", with a new timeout" if group.deadline_at != deadline else ""
+        return self._outcome(
+            action, "AgentGroup", group.name, f"{group.name} goes on{later}: {count} case{_s(count)} tried again or gone on with", changes
+        )
+
+    async def _let_work(self, engine: GroupEngine) -> None:
+        name = engine.books.group.name
+        await self._scheduler.let_go(name)
+        if not engine.books.group.phase.at_rest:
+            await self._scheduler.start(name)
+
+    async def _delete(self, action: Delete) -> ActionOutcome:
+        statements = await (self._delete_group(action) if action.kind == "AgentGroup" else self._delete_definition(action))
+        await self._store.commit([*statements, event(self._clock(), "Deleted", action.kind, action.name)])
+        change = Change(kind=action.kind, name=action.name, field="", old="there", new="deleted")
+        return self._outcome(action, action.kind, action.name, f"deleted {action.kind} {action.name}", [change])
+
+    async def _delete_group(self, action: Delete) -> list[Statement]:
+        rows = await self._store.read("SELECT phase FROM groups WHERE name = ?", (action.name,))
+        if not rows:
+            raise NodusError.not_found("AgentGroup", action.name)
+        if not GroupPhase(rows[0]["phase"]).at_rest or action.name in self._scheduler.active_groups:
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} is at work: kill it first")
+        mine = "run IN (SELECT name FROM runs WHERE group_name = ?)"
+        return [
+            (f"DELETE FROM calls WHERE {mine}", (action.name,)),  # noqa: S608 - a constant
+            (f"DELETE FROM turns WHERE {mine}", (action.name,)),  # noqa: S608 - a constant
+            ("DELETE FROM runs WHERE group_name = ?", (action.name,)),
+            ("DELETE FROM tasks WHERE group_name = ?", (action.name,)),
+            ("DELETE FROM groups WHERE name = ?", (action.name,)),
+        ]
+
+    async def _delete_definition(self, action: Delete) -> list[Statement]:
+        rows = await self._store.read("SELECT 1 FROM resources WHERE kind = ? AND name = ?", (action.kind, action.name))
+        if not rows:
+            raise NodusError.not_found(action.kind, action.name)
+        unfinished = await self._store.read("SELECT name, agent, environment, phase FROM groups ORDER BY seq")
+        for row in unfinished:
+            uses = row["agent"] == action.name if action.kind == "Agent" else f'"name": "{action.name}"' in row["environment"]
+            if uses and not GroupPhase(row["phase"]).ended:
+                raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} is in use: group {row['name']} is unfinished")
+        return [("DELETE FROM resources WHERE kind = ? AND name = ?", (action.kind, action.name))]
+
+
+def _retryable(engine: GroupEngine, action: Retry) -> list[RunRecord]:
+    chosen = []
+    known = {run.name for run in engine.books.current()}
+    for name in action.runs:
+        if name not in known:
+            raise NodusError(ErrorCode.NOT_FOUND, f"{name} stands for no case of {action.group} (now)")
+    for run in engine.books.current():
+        if action.runs and run.name not in action.runs:
+            continue
+        if run.phase is RunPhase.SUCCEEDED:
+            if action.runs:
+                raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} has its answer: its verdict stands")
+            continue
+        wanted = (not action.reasons or run.reason in action.reasons) and (not action.verdicts or run.verdict in action.verdicts)
+        if wanted and (run.phase.ended or run.phase is RunPhase.INTERRUPTED):
+            chosen.append(run)
+    return chosen
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

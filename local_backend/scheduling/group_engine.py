@@ -1,0 +1,454 @@
+"""One group at work: it makes the tasks, starts what admission lets start, ends what ended, and keeps the deadline.
+
+Every structural change (a start, an end, an action) happens under one lock and is committed before it takes effect; the episodes' own
+bookings go through the same books. Waiting is interrupted only through stop signals, so that no booking is cut in two.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
+from local_backend.episodes.conversation import Answered
+from local_backend.episodes.episode import Ending, Episode, Models, Stopped
+from local_backend.episodes.metering import GroupBooks
+from local_backend.episodes.stop import StoppedError, StopSignal
+from local_backend.models.catalogue import ResolvedModel
+from local_backend.scheduling.admission import admit, stalled_message
+from local_backend.scheduling.cases import NextSeq, goes_on, open_first_attempts, open_successor
+from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_superseded
+from local_backend.storage.records import RunRecord, TaskRow
+from local_backend.storage.store import Statement, Store
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.contract.resources.agent_group import AgentGroupSpec
+
+_TELL_SECONDS = 0.2
+"""While runs go on, the group's own status is told at most this often."""
+
+
+class GraderClient(Protocol):
+    """An environment worker: tasks without answers, and grades."""
+
+    @property
+    def batch(self) -> TaskBatch:
+        """The tasks in their fixed order."""
+        ...
+
+    async def grade(self, task_id: str, completion: str, *, simulated: bool = False) -> Grade:
+        """Grade one answer; a broken grader is a verdict InfrastructureFailure, never an exception."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the worker process."""
+        ...
+
+
+class StartGrader(Protocol):
+    """How an environment worker is started; raises NodusError when the tasks cannot be made."""
+
+    async def __call__(
+        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
+    ) -> GraderClient:
+        """Start it and have the tasks made; refuse when their digest is not the expected one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Services:
+    """What an engine uses of its surroundings."""
+
+    store: Store
+    clock: Callable[[], datetime]
+    models: Models
+    start_grader: StartGrader
+    next_seq: NextSeq
+
+
+@dataclass(slots=True)
+class _Going:
+    """A run that holds a slot."""
+
+    stop: StopSignal
+    task: "asyncio.Task[None]"
+    order: StopOrder | None = None
+
+
+class GroupEngine:
+    """The work of one group, from its books. `run` is its main task; actions call the other methods."""
+
+    def __init__(self, services: Services, books: GroupBooks) -> None:
+        self._services = services
+        self.books = books
+        self._model: ResolvedModel | None = None
+        self._spec = AgentGroupSpec.model_validate(books.group.spec)
+        self._grader: GraderClient | None = None
+        self._going: dict[str, _Going] = {}
+        self._lock = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._shutting: StopOrder | None = None
+        self._shut = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._killed = False
+        self._held: set[str] = set()
+        """Runs that an action is about to change: they are not started meanwhile."""
+
+    def use(self, model: ResolvedModel) -> None:
+        """The model that the runs talk to; needed before `run`, not for actions on a group at rest."""
+        self._model = model
+
+    # The main task.
+
+    async def run(self) -> None:
+        """Work until every case has ended, or until a shutdown. Raises NodusError when the store fails."""
+        try:
+            if await self._prepare():
+                await self._work()
+        finally:
+            for going in self._going.values():
+                going.stop.stop_now()
+            if self._going:
+                await asyncio.wait([going.task for going in self._going.values()])
+            if self._grader is not None:
+                await self._grader.aclose()
+                self._grader = None
+
+    async def _work(self) -> None:
+        while self._shutting is None:
+            self._wake.clear()
+            if self._failure is not None:
+                raise self._failure
+            await self._keep_deadline()
+            async with self._lock:
+                if await self._start_and_assess():
+                    return
+            await self._sleep()
+        await self._shut.wait()
+
+    async def _sleep(self) -> None:
+        deadline = self.books.group.deadline_at
+        timeout = (deadline - self._services.clock()).total_seconds() if deadline is not None else None
+        if self._going or self.books.dirty:
+            timeout = min(timeout, _TELL_SECONDS) if timeout is not None else _TELL_SECONDS
+        try:
+            await asyncio.wait_for(self._wake.wait(), max(0.0, timeout) if timeout is not None else None)
+        except TimeoutError:
+            return
+
+    def wake(self) -> None:
+        """Look again at what can start."""
+        self._wake.set()
+
+    # Preparation.
+
+    async def _prepare(self) -> bool:
+        group = self.books.group
+        try:
+            if self._spec.evaluation is not None:
+                await self._open_grader()
+        except NodusError as error:
+            await self._cannot_prepare(error.detail)
+            return False
+        async with self._lock:
+            now = self._services.clock()
+            statements: list[Statement] = []
+            if not self.books.tasks and not self._killed:
+                statements += self._make_cases()
+            if group.phase is not GroupPhase.RUNNING:
+                group.phase, group.reason, group.message = GroupPhase.RUNNING, None, ""
+            group.started_at = group.started_at or now
+            await self._services.store.commit([*statements, *self.books.group_told()])
+        return True
+
+    async def _open_grader(self) -> None:
+        evaluation = self._spec.evaluation
+        if evaluation is None:
+            return
+        environment = self.books.group.environment
+        self._grader = await self._services.start_grader(
+            ResolvedEnvironment(environment["name"], environment["version"], environment["source"], environment["options"]),
+            split=evaluation.split,
+            seed=evaluation.seed,
+            tasks=evaluation.tasks,
+            expect_digest=self.books.group.digest or None,
+        )
+
+    def _make_cases(self) -> list[Statement]:
+        group = self.books.group
+        evaluation = self._spec.evaluation
+        if self._grader is not None:
+            batch = self._grader.batch
+            group.digest = batch.digest
+            rows = [TaskRow(group.name, place, card.id, card.prompts, card.metadata) for place, card in enumerate(batch.tasks)]
+        else:
+            rows = [TaskRow(group.name, place, each.id, (each.prompt,), {}) for place, each in enumerate(self._spec.inputs)]
+        self.books.tasks = rows
+        opened = open_first_attempts(self.books, evaluation.repetitions if evaluation else 1, self._services.next_seq)
+        return [*(row.save() for row in rows), *opened]
+
+    async def _cannot_prepare(self, detail: str) -> None:
+        group = self.books.group
+        async with self._lock:
+            if self.books.runs:
+                group.phase, group.reason = GroupPhase.INTERRUPTED, Reason.PREPARATION_FAILED
+            else:
+                group.phase, group.reason, group.ended_at = GroupPhase.FAILED, Reason.PREPARATION_FAILED, self._services.clock()
+            group.message = detail
+            await self._services.store.commit(self.books.group_told())
+
+    # Starting, waiting, ending.
+
+    async def _start_and_assess(self) -> bool:
+        """Start what fits, say what the rest waits for, and set the group's phase. True when every case has ended."""
+        now = self._services.clock()
+        group = self.books.group
+        waiting = [run for run in self.books.current() if run.phase is RunPhase.PENDING and run.name not in self._held]
+        started, waits = admit([run.name for run in waiting], self.books.ledger, going=len(self._going), max_active=group.max_active)
+        statements: list[Statement] = []
+        for name in started:
+            run = self.books.runs[name]
+            run.phase, run.reason, run.message, run.until_at = RunPhase.RUNNING, None, "", None
+            run.started_at = run.started_at or now
+            statements += self.books.told(run)
+        for name, why in waits.items():
+            run = self.books.runs[name]
+            if (run.reason, run.message) != (why.reason, why.message):
+                run.reason, run.message = why.reason, why.message
+                statements += self.books.told(run)
+        done = self._assess(now, going=len(self._going) + len(started), short={name: why.shortfall for name, why in waits.items()})
+        if statements or done or self.books.dirty or group.status.get("phase") != group.phase.value:
+            await self._services.store.commit([*statements, *self.books.group_told()])
+        for name in started:
+            self._launch(self.books.runs[name])
+        return done
+
+    def _assess(self, now: datetime, *, going: int, short: dict[str, int]) -> bool:
+        group = self.books.group
+        unfinished = [run for run in self.books.current() if not run.phase.ended]
+        if not unfinished:
+            self._complete(now)
+            return True
+        parked = [run for run in unfinished if run.phase is RunPhase.WAITING]
+        cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
+        if going == 0 and len(parked) + len(cannot_start) == len(unfinished):
+            needs = [self.books.ledger.account(name) for name, shortfall in short.items() if shortfall > 0]
+            group.phase, group.reason = GroupPhase.STALLED, Reason.MAX_COST_REACHED
+            group.message = stalled_message(
+                at_own_cap=[run.needed for run in parked if run.needed is not None],
+                cannot_start=len(cannot_start),
+                shortfall_one=min(cannot_start, default=0),
+                shortfall_all=sum(account.own_cap - account.committed for account in needs) - self.books.ledger.left,
+                cap=self.books.ledger.cap,
+            )
+        else:
+            group.phase, group.reason, group.message = GroupPhase.RUNNING, None, ""
+        return False
+
+    def _complete(self, now: datetime) -> None:
+        group = self.books.group
+        runs = self.books.current()
+        group.ended_at = now
+        group.phase, group.reason, group.message = GroupPhase.COMPLETED, None, ""
+        killed = sum(run.phase is RunPhase.CANCELLED for run in runs)
+        late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
+        if killed == len(runs) or self._killed:
+            group.phase, group.reason = GroupPhase.CANCELLED, Reason.KILLED
+            group.message = f"killed: {killed} of {len(runs)} cases were unfinished"
+        elif late:
+            group.reason = Reason.EVALUATION_TIMEOUT
+            group.message = f"{late} of {len(runs)} cases were not graded within the timeout"
+
+    def _launch(self, run: RunRecord) -> None:
+        if self._model is None:
+            raise RuntimeError("a run cannot start before the engine was given its model")
+        stop = StopSignal()
+        task = asyncio.create_task(self._go(run, stop, self._model), name=run.name)
+        self._going[run.name] = _Going(stop, task)
+
+    async def _go(self, run: RunRecord, stop: StopSignal, model: ResolvedModel) -> None:
+        try:
+            episode = Episode(
+                books=self.books,
+                run=run,
+                prompts=self.books.tasks[run.task_position].prompts,
+                models=self._services.models,
+                model=model,
+                stop=stop,
+            )
+            ending: Ending | Graded = await episode.converse()
+            if isinstance(ending, Answered) and self._grader is not None:
+                ending = await self._grade(run, ending.text, stop, self._grader)
+            async with self._lock:
+                self.books.ledger.stop(run.name)
+                if isinstance(ending, Stopped):
+                    end_by_order(run, self._going[run.name].order or StopOrder.SHUTDOWN, self._services.clock())
+                else:
+                    end_by_itself(run, ending, self._services.clock())
+                await self._services.store.commit(self.books.told(run))
+        except BaseException as error:
+            self._failure = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._going.pop(run.name, None)
+            self.wake()
+
+    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded:
+        run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
+        await self._services.store.commit(self.books.told(run))
+        try:
+            return Graded(await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated)))
+        except StoppedError:
+            return Stopped()
+
+    # Stopping.
+
+    async def _stop_going(self, names: Sequence[str], order: StopOrder, *, softly: bool = False) -> None:
+        """Tell runs that hold a slot to stop, and wait until each has ended and is committed. Not under the lock."""
+        tasks = []
+        for name in names:
+            going = self._going.get(name)
+            if going is None:
+                continue
+            going.order = going.order or order
+            if softly:
+                going.stop.stop_soon()
+            else:
+                going.stop.stop_now()
+            tasks.append(going.task)
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def stop_runs(self, runs: Sequence[RunRecord], order: StopOrder) -> list[RunRecord]:
+        """End unfinished runs by order, at once. Gives those that this ended (not those that came to their own end first)."""
+        await self._stop_going([run.name for run in runs], order)
+        async with self._lock:
+            statements: list[Statement] = []
+            for run in runs:
+                if not run.phase.ended and run.name not in self._going:
+                    end_by_order(run, order, self._services.clock())
+                    statements += self.books.told(run)
+            await self._services.store.commit(statements)
+        self.wake()
+        phases = {StopOrder.KILL: RunPhase.CANCELLED, StopOrder.TIMEOUT: RunPhase.FAILED}
+        return [run for run in runs if run.phase is phases.get(order)]
+
+    async def _keep_deadline(self) -> None:
+        deadline = self.books.group.deadline_at
+        if deadline is None or self._services.clock() < deadline:
+            return
+        await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.TIMEOUT)
+
+    async def stop_by_kill(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
+        """End these unfinished runs. Gives those that this ended."""
+        return await self.stop_runs(runs, StopOrder.KILL)
+
+    async def kill(self) -> list[RunRecord]:
+        """End the group with all its unfinished runs. Gives the runs that this ended."""
+        self._killed = True
+        return await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.KILL)
+
+    async def shut_down(self, order: StopOrder, *, grace_seconds: float) -> None:
+        """Start nothing more; let calls in flight end within the grace, then abort them. The books are kept."""
+        self._shutting = order
+        self.wake()
+        names = list(self._going)
+        tasks = [self._going[name].task for name in names]
+        for name in names:
+            going = self._going[name]
+            going.order = going.order or order
+            going.stop.stop_soon()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace_seconds)
+            if late:
+                await self._stop_going(list(self._going), order)
+        if order is StopOrder.SHUTDOWN:
+            await self._rest()
+        self._shut.set()
+
+    async def _rest(self) -> None:
+        group = self.books.group
+        async with self._lock:
+            if group.phase.at_rest or all(run.phase.ended for run in self.books.current()):
+                return
+            group.phase, group.reason = GroupPhase.INTERRUPTED, Reason.INTERRUPTED
+            group.message = "the scheduler was stopped; everything is kept"
+            await self._services.store.commit(self.books.group_told())
+
+    # Actions that change the runs.
+
+    async def supersede(self, run: RunRecord, cap: int, *, restart: bool) -> RunRecord | None:
+        """Give a run's case to a successor with a higher cap. None when the run came to its own end first.
+
+        A call in flight ends first and is paid, so that the successor goes on from all that was bought.
+        """
+        self._held.add(run.name)
+        try:
+            await self._stop_going([run.name], StopOrder.PAUSE, softly=True)
+            async with self._lock:
+                if run.phase is RunPhase.SUCCEEDED:
+                    return None
+                successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=not restart)
+                end_superseded(run, successor.name, self._services.clock())
+                await self._services.store.commit([*self.books.told(run), *opened])
+        finally:
+            self._held.discard(run.name)
+            self.wake()
+        return successor
+
+    async def retry(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
+        """New attempts at cases that ended unscored; interrupted ones go on themselves. Reopens a group that had ended."""
+        async with self._lock:
+            statements: list[Statement] = []
+            made: list[RunRecord] = []
+            for run in runs:
+                if run.phase is RunPhase.INTERRUPTED:
+                    run.phase, run.reason, run.message = RunPhase.PENDING, Reason.WAITING_FOR_SLOT, ""
+                    made.append(run)
+                else:
+                    carry = goes_on(self.books, run)
+                    successor, opened = open_successor(self.books, run, run.cap, self._services.next_seq, carry=carry)
+                    statements += opened
+                    made.append(successor)
+                statements += self.books.told(run)
+            statements += self._reopen()
+            await self._services.store.commit(statements)
+        self.wake()
+        return made
+
+    async def conclude(self) -> None:
+        """End the group if its last unfinished case has ended while nobody worked on it."""
+        async with self._lock:
+            known = self.books.runs or self._killed
+            if known and all(run.phase.ended for run in self.books.current()) and not self.books.group.phase.ended:
+                self._complete(self._services.clock())
+            await self._services.store.commit(self.books.group_told())
+
+    def _reopen(self) -> list[Statement]:
+        group = self.books.group
+        evaluation = self._spec.evaluation
+        now = self._services.clock()
+        if evaluation is not None and (group.deadline_at is None or group.deadline_at <= now or group.phase.ended):
+            group.deadline_at = now + evaluation.timeout
+        group.phase, group.reason, group.message, group.ended_at = GroupPhase.RUNNING, None, "", None
+        self._killed = False
+        return self.books.group_told()
+
+    async def raise_cap(self, cap: int) -> None:
+        """Raise the group's cap in place; waiting runs are looked at again at once."""
+        async with self._lock:
+            self.books.ledger.raise_cap(cap)
+            self.books.group.cap = cap
+            self.books.dirty = True
+            await self._services.store.commit([*self.books.group_spec_told(), *self.books.group_told()])
+        self.wake()
+
+    async def set_max_active(self, count: int) -> None:
+        """Change how many runs go at once; those that go on are left alone."""
+        async with self._lock:
+            self.books.group.max_active = count
+            self.books.dirty = True
+            await self._services.store.commit([*self.books.group_spec_told(), *self.books.group_told()])
+        self.wake()

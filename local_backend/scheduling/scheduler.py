@@ -1,0 +1,157 @@
+"""The scheduler of a workspace: it holds the groups at work, starts and stops them, and finds a group's engine for an action."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from local_backend.episodes.metering import GroupBooks
+from local_backend.models.calls import ModelClient
+from local_backend.models.catalogue import ModelCatalogue
+from local_backend.scheduling.endings import StopOrder
+from local_backend.scheduling.group_engine import GroupEngine, Services, StartGrader
+from local_backend.scheduling.recovery import settle_left_over
+from local_backend.storage.records import GroupRecord, RunRecord, TaskRow
+from local_backend.storage.store import Store
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.resources.agent import AgentSpec
+
+_log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """One a workspace; its process holds the workspace's lock."""
+
+    def __init__(
+        self, *, store: Store, catalogue: ModelCatalogue, clock: Callable[[], datetime], start_grader: StartGrader, may_start: bool
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._clock = clock
+        self._models = ModelClient(catalogue, clock=clock)
+        self._last_seq = 0
+        self._may_start = may_start
+        """False where the lock was taken for one action only: then no run is started."""
+        self._services = Services(store, clock, self._models, start_grader, self._next_seq)
+        self._engines: dict[str, GroupEngine] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.failure: NodusError | None = None
+        """Why the scheduler had to stop by itself: the store cannot be written. Nothing is started after it."""
+
+    def _next_seq(self) -> int:
+        self._last_seq += 1
+        return self._last_seq
+
+    @property
+    def active_groups(self) -> list[str]:
+        """The groups at work here."""
+        return list(self._tasks)
+
+    async def open(self) -> None:
+        """Settle what an earlier scheduler left open."""
+        rows = await self._store.read("SELECT coalesce(max(seq), 0) AS last FROM runs")
+        self._last_seq = rows[0]["last"]
+        left = await self._store.read("SELECT DISTINCT group_name FROM runs WHERE phase IN ('Running', 'Grading')")
+        for row in left:
+            books = await self._load_books(row["group_name"])
+            statements = await settle_left_over(books)
+            await self._store.commit([*statements, *books.group_told()])
+
+    async def start_unfinished(self) -> None:
+        """Go on with every group that is neither ended nor interrupted."""
+        rows = await self._store.read("SELECT name, phase FROM groups ORDER BY seq")
+        for row in rows:
+            if not GroupPhase(row["phase"]).at_rest:
+                await self.start(row["name"])
+
+    async def start(self, name: str) -> None:
+        """Work on a group. Where its model cannot be used any more, it is interrupted and says why."""
+        if not self._may_start or name in self._tasks or self.failure is not None:
+            return
+        try:
+            engine = await self.engine(name)
+            engine.use(self._catalogue.resolve([str(engine.books.group.model["family"])]))
+        except NodusError as error:
+            self._engines.pop(name, None)
+            await self._interrupt(name, error.detail)
+            return
+        task = asyncio.create_task(self._work(name, engine), name=f"group {name}")
+        self._tasks[name] = task
+
+    async def _work(self, name: str, engine: GroupEngine) -> None:
+        try:
+            await engine.run()
+        except NodusError as error:
+            self.failure = error
+            _log.error("group %s stopped: %s", name, error.detail)
+        except Exception:  # noqa: BLE001 - a fault of ours must not leave the group looking alive
+            _log.exception("group %s stopped by a fault of the scheduler", name)
+            await self._interrupt(name, "stopped by a fault of the scheduler; its log has the details")
+        finally:
+            self._tasks.pop(name, None)
+            self._engines.pop(name, None)
+
+    async def engine(self, name: str) -> GroupEngine:
+        """The engine of a group: the one at work, or a new one from the store for an action on a group at rest."""
+        if name in self._engines:
+            return self._engines[name]
+        books = await self._load_books(name)
+        engine = GroupEngine(self._services, books)
+        self._engines[name] = engine
+        return engine
+
+    async def let_go(self, name: str) -> None:
+        """Forget the engine of a group at rest after an action."""
+        if name not in self._tasks:
+            self._engines.pop(name, None)
+
+    async def _load_books(self, name: str) -> GroupBooks:
+        groups, runs, tasks = await self._store.read_many(
+            [
+                ("SELECT * FROM groups WHERE name = ?", (name,)),
+                ("SELECT * FROM runs WHERE group_name = ? ORDER BY seq", (name,)),
+                ("SELECT * FROM tasks WHERE group_name = ? ORDER BY position", (name,)),
+            ]
+        )
+        if not groups:
+            raise NodusError.not_found("AgentGroup", name)
+        group = GroupRecord.from_row(groups[0])
+        revision = await self._store.read(
+            "SELECT spec FROM agent_revisions WHERE agent = ? AND revision = ?", (group.agent, group.agent_revision)
+        )
+        return GroupBooks(
+            store=self._store,
+            clock=self._clock,
+            group=group,
+            agent=AgentSpec.model_validate(json.loads(revision[0]["spec"])),
+            tasks=[TaskRow.from_row(row) for row in tasks],
+            runs=[RunRecord.from_row(row) for row in runs],
+        )
+
+    async def _interrupt(self, name: str, why: str) -> None:
+        books = await self._load_books(name)
+        statements = await settle_left_over(books)
+        books.group.phase, books.group.reason, books.group.message = GroupPhase.INTERRUPTED, Reason.INTERRUPTED, why
+        await self._store.commit([*statements, *books.group_told()])
+
+    def wake(self, names: Sequence[str] = ()) -> None:
+        """Have groups look again at what can start."""
+        for name in names or list(self._engines):
+            if name in self._engines:
+                self._engines[name].wake()
+
+    async def stop(self, order: StopOrder, *, grace_seconds: float) -> None:
+        """Stop all work: `SHUTDOWN` leaves the groups interrupted, `PAUSE` as they are, for the next scheduler to go on with."""
+        self._may_start = False
+        engines = [self._engines[name] for name in self._tasks if name in self._engines]
+        tasks = list(self._tasks.values())
+        await asyncio.gather(*(engine.shut_down(order, grace_seconds=grace_seconds) for engine in engines))
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def aclose(self) -> None:
+        """Stop, leaving the groups to the next scheduler, and close the connections to the models."""
+        await self.stop(StopOrder.PAUSE, grace_seconds=0)
+        await self._models.aclose()

@@ -1,0 +1,273 @@
+"""The records that live in the database, as mutable rows in memory, and the statements that write them.
+
+The engine changes a record, then commits its row and the event that tells of it in one transaction. Money is nano-dollars.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+
+from local_backend.storage.store import Statement
+from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, Verdict
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """A moment in UTC as the database keeps it."""
+    return moment.isoformat(timespec="microseconds") if moment is not None else None
+
+
+def time_from(text: str | None) -> datetime | None:
+    """The moment of a text that `time_text` made."""
+    return datetime.fromisoformat(text) if text is not None else None
+
+
+def _known_time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """One row of `runs`."""
+
+    seq: int
+    """Order of creation over all groups."""
+    name: str
+    group_name: str
+    case_index: int
+    task_position: int
+    task_id: str
+    repetition: int
+    attempt: int
+    cap: int
+    created_at: datetime
+    predecessor: str | None = None
+    current: bool = True
+    phase: RunPhase = RunPhase.PENDING
+    reason: Reason | None = Reason.WAITING_FOR_SLOT
+    message: str = ""
+    until_at: datetime | None = None
+    verdict: Verdict | None = None
+    reward: float | None = None
+    grade_message: str = ""
+    carried: int = 0
+    spent: int = 0
+    in_flight: int = 0
+    unconfirmed: int = 0
+    needed: int | None = None
+    """While it waits at its own cap: the least cap under which its next call would fit."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    turns: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    published: dict[str, JsonValue] = field(default_factory=dict)
+    """The status fields that the last event told, to find what changed; not stored."""
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "RunRecord":
+        """The record of a row."""
+        values = dict(row)
+        for name in ("until_at", "started_at", "ended_at", "created_at"):
+            values[name] = time_from(values[name])
+        values["current"] = bool(values["current"])
+        values["phase"] = RunPhase(values["phase"])
+        values["reason"] = Reason(values["reason"]) if values["reason"] else None
+        values["verdict"] = Verdict(values["verdict"]) if values["verdict"] else None
+        return cls(**values)
+
+    def save(self) -> Statement:
+        """Write the whole row."""
+        return _SAVE_RUN, [_stored(getattr(self, name)) for name in _RUN_COLUMNS]
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return time_text(value)
+    return int(value) if isinstance(value, bool) else value
+
+
+def _upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+    """The names are this module's own constants: nothing from outside enters the text."""
+    marks = ", ".join("?" for _ in columns)
+    sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"  # noqa: S608 - constants only
+
+
+_RUN_COLUMNS = tuple(each.name for each in fields(RunRecord) if each.name != "published")
+_SAVE_RUN = _upsert("runs", _RUN_COLUMNS, ("name",))
+
+
+@dataclass(slots=True)
+class GroupRecord:
+    """One row of `groups`."""
+
+    seq: int
+    name: str
+    metadata: dict[str, Any]
+    spec: dict[str, Any]
+    """As launched; the cap and maxActive in force are the columns below."""
+    agent: str
+    agent_revision: int
+    cap: int
+    max_active: int
+    environment: dict[str, Any]
+    """The resolved environment: name, version, source, options; empty without evaluation."""
+    model: dict[str, Any]
+    """Family, provider, name, price source, simulated, notional: as they were at launch."""
+    created_at: datetime
+    deadline_at: datetime | None = None
+    digest: str = ""
+    phase: GroupPhase = GroupPhase.PENDING
+    reason: Reason | None = None
+    message: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    status: dict[str, Any] = field(default_factory=dict)
+    """The status as the last event told it."""
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "GroupRecord":
+        """The record of a row."""
+        values = dict(row)
+        for name in ("metadata", "spec", "environment", "model", "status"):
+            values[name] = json.loads(values[name])
+        for name in ("created_at", "deadline_at", "started_at", "ended_at"):
+            values[name] = time_from(values[name])
+        values["phase"] = GroupPhase(values["phase"])
+        values["reason"] = Reason(values["reason"]) if values["reason"] else None
+        return cls(**values)
+
+    def save(self) -> Statement:
+        """Write the whole row."""
+        values = [
+            json.dumps(value) if name in {"metadata", "spec", "environment", "model", "status"} else _stored(value)
+            for name, value in ((name, getattr(self, name)) for name in _GROUP_COLUMNS)
+        ]
+        return _SAVE_GROUP, values
+
+
+_GROUP_COLUMNS = tuple(each.name for each in fields(GroupRecord))
+_SAVE_GROUP = _upsert("groups", _GROUP_COLUMNS, ("name",))
+
+
+@dataclass(slots=True)
+class CallRow:
+    """One row of `calls`: written Reserved before the request leaves, and once more when its outcome is known."""
+
+    run: str
+    number: int
+    turn: int
+    attempt: int
+    reserved: int
+    input_bound: int
+    started_at: datetime
+    state: CallState = CallState.RESERVED
+    cost: int = 0
+    usage: dict[str, int] | None = None
+    over_bound: bool = False
+    ended_at: datetime | None = None
+    stop_reason: str = ""
+    error: str = ""
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "CallRow":
+        """The record of a row."""
+        values = dict(row)
+        values["usage"] = json.loads(values["usage"]) if values["usage"] else None
+        values["started_at"] = _known_time(values["started_at"])
+        values["ended_at"] = time_from(values["ended_at"])
+        values["state"] = CallState(values["state"])
+        values["over_bound"] = bool(values["over_bound"])
+        return cls(**values)
+
+    def save(self) -> Statement:
+        """Write the whole row."""
+        values = [
+            (json.dumps(value) if value is not None else None) if name == "usage" else _stored(value)
+            for name, value in ((name, getattr(self, name)) for name in _CALL_COLUMNS)
+        ]
+        return _SAVE_CALL, values
+
+
+_CALL_COLUMNS = tuple(each.name for each in fields(CallRow))
+_SAVE_CALL = _upsert("calls", _CALL_COLUMNS, ("run", "number"))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """One row of `turns`."""
+
+    run: str
+    position: int
+    role: str
+    text: str
+    at: datetime
+    call: int | None = None
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "TurnRow":
+        """The record of a row."""
+        values = dict(row)
+        values["at"] = _known_time(values["at"])
+        return cls(**values)
+
+    def save(self) -> Statement:
+        """Add the row; a turn is never changed."""
+        return (
+            "INSERT INTO turns (run, position, role, text, at, call) VALUES (?, ?, ?, ?, ?, ?)",
+            (self.run, self.position, self.role, self.text, time_text(self.at), self.call),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One row of `tasks`: what an agent may see of a task."""
+
+    group_name: str
+    position: int
+    task_id: str
+    prompts: tuple[str, ...]
+    metadata: Mapping[str, JsonValue]
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "TaskRow":
+        """The record of a row."""
+        return cls(row["group_name"], row["position"], row["task_id"], tuple(json.loads(row["prompts"])), json.loads(row["metadata"]))
+
+    def save(self) -> Statement:
+        """Add the row."""
+        return (
+            "INSERT INTO tasks (group_name, position, task_id, prompts, metadata) VALUES (?, ?, ?, ?, ?)",
+            (self.group_name, self.position, self.task_id, json.dumps(self.prompts), json.dumps(dict(self.metadata))),
+        )
+
+
+def event(
+    at: datetime,
+    change: str,
+    kind: str,
+    name: str,
+    *,
+    group: str = "",
+    status: Mapping[str, JsonValue] | None = None,
+    spec: Mapping[str, JsonValue] | None = None,
+    metadata: Mapping[str, JsonValue] | None = None,
+) -> Statement:
+    """Add an event; its cursor is given by the database in the order of commits."""
+    body: dict[str, Any] = {}
+    if status:
+        body["status"] = status
+    if spec:
+        body["spec"] = spec
+    if metadata:
+        body["metadata"] = metadata
+    return (
+        "INSERT INTO events (at, change, kind, name, group_name, body) VALUES (?, ?, ?, ?, ?, ?)",
+        (time_text(at), change, kind, name, group, json.dumps(body)),
+    )

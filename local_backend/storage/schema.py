@@ -1,0 +1,67 @@
+"""The database's tables and their versions. Money is whole nano-dollars; times are UTC text in RFC 3339 with microseconds.
+
+Spend lives in `calls` and `runs`, verdicts in `runs`, paid words in `turns`; the status in `groups` is only the last one told.
+No table holds an expected answer.
+"""
+
+SCHEMA_VERSION = 1
+
+MIGRATIONS: dict[int, str] = {
+    1: """
+CREATE TABLE resources (
+  kind TEXT NOT NULL, name TEXT NOT NULL, document TEXT NOT NULL, status TEXT NOT NULL DEFAULT '{}',
+  folder TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+  PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+CREATE TABLE agent_revisions (
+  agent TEXT NOT NULL, revision INTEGER NOT NULL, spec TEXT NOT NULL, created_at TEXT NOT NULL,
+  PRIMARY KEY (agent, revision)
+) WITHOUT ROWID;
+CREATE TABLE environment_digests (
+  name TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL, first_used_at TEXT NOT NULL,
+  PRIMARY KEY (name, version)
+) WITHOUT ROWID;
+CREATE TABLE groups (
+  seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL, spec TEXT NOT NULL,
+  agent TEXT NOT NULL, agent_revision INTEGER NOT NULL, cap INTEGER NOT NULL, max_active INTEGER NOT NULL,
+  environment TEXT NOT NULL, digest TEXT NOT NULL, model TEXT NOT NULL,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT, deadline_at TEXT,
+  status TEXT NOT NULL
+);
+CREATE TABLE tasks (
+  group_name TEXT NOT NULL, position INTEGER NOT NULL, task_id TEXT NOT NULL, prompts TEXT NOT NULL, metadata TEXT NOT NULL,
+  PRIMARY KEY (group_name, position)
+) WITHOUT ROWID;
+CREATE TABLE runs (
+  seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, group_name TEXT NOT NULL, case_index INTEGER NOT NULL, task_position INTEGER NOT NULL,
+  task_id TEXT NOT NULL, repetition INTEGER NOT NULL, attempt INTEGER NOT NULL, predecessor TEXT, current INTEGER NOT NULL,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, until_at TEXT,
+  verdict TEXT, reward REAL, grade_message TEXT NOT NULL,
+  cap INTEGER NOT NULL, carried INTEGER NOT NULL, spent INTEGER NOT NULL, in_flight INTEGER NOT NULL, unconfirmed INTEGER NOT NULL,
+  needed INTEGER,
+  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, calls INTEGER NOT NULL, turns INTEGER NOT NULL,
+  created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT
+);
+CREATE INDEX runs_by_group ON runs (group_name, case_index, attempt);
+CREATE TABLE calls (
+  run TEXT NOT NULL, number INTEGER NOT NULL, turn INTEGER NOT NULL, attempt INTEGER NOT NULL, state TEXT NOT NULL,
+  reserved INTEGER NOT NULL, cost INTEGER NOT NULL, input_bound INTEGER NOT NULL, usage TEXT, over_bound INTEGER NOT NULL,
+  started_at TEXT NOT NULL, ended_at TEXT, stop_reason TEXT NOT NULL, error TEXT NOT NULL,
+  PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE turns (
+  run TEXT NOT NULL, position INTEGER NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL, at TEXT NOT NULL, call INTEGER,
+  PRIMARY KEY (run, position)
+) WITHOUT ROWID;
+CREATE TABLE events (
+  cursor INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, change TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  group_name TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, request_id TEXT UNIQUE, form TEXT NOT NULL, payload TEXT NOT NULL, author TEXT NOT NULL,
+  at TEXT NOT NULL, state TEXT NOT NULL, answer TEXT, done_at TEXT
+);
+CREATE INDEX open_requests ON requests (id) WHERE state = 'Asked';
+""",
+}
+"""SQL that brings a database from the version before to the key's version."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from nodus_tui.contract.phases import Verdict
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class TaskCard:
     """Unique in its environment and split."""
     prompts: tuple[str, ...]
     """The user's messages: the first starts the conversation, each other one follows a reply; the last reply is graded."""
-    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    metadata: "Mapping[str, JsonValue]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,5 +49,5 @@ class ResolvedEnvironment:
     version: str
     source: str
     """`catalogue`, `reasoning-gym` or `file`."""
-    options: Mapping[str, JsonValue]
+    options: "Mapping[str, JsonValue]"
     """JSON for the worker: paths, fields, grader."""

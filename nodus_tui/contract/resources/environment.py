@@ -4,7 +4,8 @@ import re
 import warnings
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.resources.meta import Resource
@@ -58,19 +59,31 @@ class NumericGrader(GraderBase):
     """The last number of the answer lies within a tolerance of the expected one."""
 
     type: Literal["numeric"]
-    tolerance: float = Field(default=0, ge=0)
-    relative_tolerance: float = Field(default=0, ge=0)
+    tolerance: float = Field(default=0, ge=0, allow_inf_nan=False)
+    relative_tolerance: float = Field(default=0, ge=0, allow_inf_nan=False)
+
+
+def _checked_choices(choices: tuple[str, ...]) -> tuple[str, ...]:
+    names = [choice.strip().casefold() for choice in choices]
+    if not all(names):
+        raise ValueError("a choice is empty")
+    if len(set(names)) != len(names):
+        raise ValueError("two choices are the same, letter case aside")
+    return choices
+
+
+Choices = Annotated[tuple[str, ...], AfterValidator(_checked_choices), Field(min_length=2, max_length=64)]
 
 
 class ChoiceGrader(GraderBase):
     """The answer names one of the choices."""
 
     type: Literal["choice"]
-    choices: tuple[str, ...] = Field(default=("A", "B", "C", "D"), min_length=2, max_length=64)
+    choices: Choices = ("A", "B", "C", "D")
 
 
 class RegexGrader(GraderBase):
-    """The answer matches the expected text, which is a regular expression."""
+    """The whole answer, white space around it aside, matches the expected text, which is a regular expression."""
 
     type: Literal["regex"]
     ignore_case: bool = False
@@ -80,7 +93,7 @@ class JSONGrader(GraderBase):
     """The answer is JSON and equals the expected JSON."""
 
     type: Literal["json"]
-    tolerance: float = Field(default=0, ge=0)
+    tolerance: float = Field(default=0, ge=0, allow_inf_nan=False)
     """For numbers in it."""
 
 
@@ -95,8 +108,16 @@ class TaskFields(ContractModel):
     """A text, or a list of texts: the user's messages, one after each reply; the last reply is graded."""
     answer: str = "answer"
     metadata: str = "metadata"
-    split: str = "split"
+    split: str = Field(default="split", validate_default=True)
     """A row without it belongs to `test`."""
+
+    @field_validator("split")
+    @classmethod
+    def _all_different(cls, split: str, info: ValidationInfo) -> str:
+        names = [*info.data.values(), split]
+        if len(set(names)) != len(names):
+            raise PydanticCustomError("field_names", "two of the fields have the same name: an answer must not be read as anything else")
+        return split
 
 
 class EnvironmentSpec(ContractModel):
@@ -109,7 +130,7 @@ class EnvironmentSpec(ContractModel):
     """Relative to the spec's own folder."""
     format: Literal["jsonl", "csv", "yaml"] | None = None
     """Absent means by the file's ending."""
-    fields: TaskFields = TaskFields()
+    fields: TaskFields = TaskFields.model_construct()
     grader: Grader
 
 

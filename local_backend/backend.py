@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Self
 
 from pydantic import TypeAdapter
@@ -19,6 +20,7 @@ from pydantic import TypeAdapter
 from local_backend.applying import Applier, Plan
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
+from local_backend.environments.client import check as check_environment
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
@@ -49,6 +51,9 @@ from nodus_tui.statistics.kind_estimate import estimate_kind
 
 _log = logging.getLogger(__name__)
 
+_ANSWER_TRIES = 1500
+"""Looks for another process's answer, 0.2 seconds apart; an extension may wait for a call in flight to end."""
+
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
@@ -68,7 +73,7 @@ class LocalEnvironments:
 
     async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
         """What its tasks are, read by a process of their own."""
-        return await EnvironmentWorker.check(resolved)
+        return await check_environment(resolved)
 
     async def start(
         self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
@@ -129,7 +134,7 @@ class LocalBackend:
         self._actions = Actions(self._scheduler, self._store, self._clock)
         await self._scheduler.open()
         for number, form, payload, author in await self._requests.open_ones():
-            await self._requests.answer(number, lambda f=form, p=payload, a=author: self._do(f, p, a))  # type: ignore[misc]
+            await self._requests.answer(number, partial(self._do, form, payload, author))
         await self._scheduler.start_unfinished()
 
     async def _disown(self) -> None:
@@ -163,7 +168,7 @@ class LocalBackend:
     async def _answer_one(self, number: int, form: str, payload: str, author: str) -> None:
         self._doing.add(number)
         try:
-            await self._requests.answer(number, lambda: self._do(form, payload, author))
+            await self._requests.answer(number, partial(self._do, form, payload, author))
         except NodusError as error:
             _log.error("request %s could not be answered: %s", number, error.detail)
         finally:
@@ -186,13 +191,20 @@ class LocalBackend:
                 await self._disown()
 
     async def _ask(self, form: str, payload: str, *, author: str, request_id: str) -> str:
-        async with self._owner_for_now() as mine:
-            number = await self._requests.ask(form, payload, author=author, request_id=request_id or uuid.uuid4().hex)
-            if not mine:
-                return await self._requests.wait(number)
-            if await self._requests.outcome(number) is None and number not in self._doing:
-                await self._answer_one(number, form, payload, author)
-            return await self._requests.wait(number)
+        number = await self._requests.ask(form, payload, author=author, request_id=request_id or uuid.uuid4().hex)
+        for _ in range(_ANSWER_TRIES):
+            async with self._owner_for_now() as mine:
+                text = await self._requests.outcome(number)
+                if text is None and mine and number not in self._doing:
+                    await self._answer_one(number, form, payload, author)
+                    text = await self._requests.outcome(number)
+            if text is not None:
+                return text
+            await asyncio.sleep(POLL_SECONDS)
+        raise NodusError(
+            ErrorCode.UNAVAILABLE,
+            "the process that runs this workspace's scheduler has not answered; what was asked stays recorded and is done when it does",
+        )
 
     async def _do(self, form: str, payload: str, author: str) -> str:
         if form == "apply":

@@ -175,7 +175,8 @@ class ModelCatalogue:
         if simulated:
             return free_price("simulated")
         try:
-            return database_price(entry.name, provider=entry.provider, base_url=entry.base_url, now=self._clock())
+            own_address = None if is_public(entry.provider, entry.base_url) else entry.base_url
+            return database_price(entry.name, provider=entry.provider, base_url=own_address, now=self._clock())
         except PriceUnknownError as unknown:
             raise CatalogueProblem(
                 entry.family,

@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-import time
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TextIO
@@ -144,22 +144,26 @@ def main(arguments: list[str] | None = None) -> int:
     if problem := local_model_problem():
         sys.stderr.write(problem + "\n")
         return 4
-    answers = _separate_log()
-    try:
-        server, url = _serve(options.port)
-    except RuntimeError as error:
-        sys.stderr.write(f"the local model server did not start on {HOST}:{options.port} (is the port taken?): {error}\n")
-        return 4
-    answers.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
-    answers.flush()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
-        if options.until_eof:
-            while os.read(0, 4096):
-                pass
-        else:
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
-            while True:
-                time.sleep(3600)
+        return _serve_until_stopped(options.port, until_eof=options.until_eof)
+    return 0
+
+
+def _serve_until_stopped(port: int, *, until_eof: bool) -> int:
+    announcement = _separate_log()
+    try:
+        server, url = _serve(port)
+    except RuntimeError as error:
+        sys.stderr.write(f"the local model server did not start on {HOST}:{port} (is the port taken?): {error}\n")
+        return 4
+    announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
+    announcement.flush()
+    if until_eof:
+        while os.read(0, 4096):
+            pass
+    else:
+        threading.Event().wait()
     del server
     return 0
 

@@ -255,5 +255,7 @@ def _cause(error: Exception, endpoint: Endpoint) -> str:
     """What happened, in a few words. An error's own text may quote what a server or a proxy sent, so it is made safe first."""
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed it"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its body is cut short or damaged"
     text = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
     return one_line(str(text), key=endpoint.key, limit=160) or type(error).__name__

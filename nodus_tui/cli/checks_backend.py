@@ -48,7 +48,7 @@ def model_check(model: ModelFact) -> Check:
     """One family: who serves it, at what price, and what keeps it from being used."""
     simulated = " (simulated)" if model.simulated else ""
     place = f" at {model.base_url}" if model.base_url else ""
-    source = f" ({model.price_source})" if model.price_source else ""
-    text = f"{model.provider}: {model.name}{place}{simulated}, {model.price}{source}"
+    price = model.price_source if model.price in model.price_source else " from ".join(filter(None, [model.price, model.price_source]))
+    text = f"{model.provider}: {model.name}{place}{simulated}, {price}"
     level = Level.OK if model.usable else Level.WARN
     return Check(check=f"model {model.family}", level=level, message=text, remedy="" if model.usable else model.problem)

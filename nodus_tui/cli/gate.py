@@ -27,8 +27,8 @@ class Judgement:
     sentences: tuple[str, ...] = ()
 
 
-def judge(results: GroupResults, gate: Gate) -> Judgement:
-    """The exit code for one group as it stands.
+def judge(results: GroupResults, gate: Gate, *, ended_stalled: bool = False) -> Judgement:
+    """The exit code for one group as it stands; `ended_stalled` when the timeout fell while its cases waited on a cap.
 
     Interrupted comes before everything; then coverage: too little of it is told by its cause (infrastructure, cap, else the gate),
     for a pass rate over too few cases says nothing; then the pass rate.
@@ -38,7 +38,7 @@ def judge(results: GroupResults, gate: Gate) -> Judgement:
         return Judgement(Exit.INTERRUPTED, (f"{name} is interrupted; go on with `nodus-tui resume {name}`",))
     if results.phase is GroupPhase.FAILED:
         return Judgement(Exit.INFRASTRUCTURE, (f"{name} failed: its cases could not be prepared",))
-    covered = _coverage(results, gate)
+    covered = _coverage(results, gate, ended_stalled=ended_stalled)
     if covered is not None:
         return covered
     if gate.min_pass_rate is None or results.environment is None:
@@ -49,21 +49,25 @@ def judge(results: GroupResults, gate: Gate) -> Judgement:
     return Judgement(Exit.DONE)
 
 
-def judge_all(results: tuple[GroupResults, ...], gate: Gate) -> Judgement:
+def judge_all(results: tuple[GroupResults, ...], gate: Gate, ended_stalled: frozenset[str] = frozenset()) -> Judgement:
     """Every group must pass; the gravest code speaks for all."""
-    judgements = [judge(each, gate) for each in results]
+    judgements = [judge(each, gate, ended_stalled=each.group in ended_stalled) for each in results]
     return Judgement(gravest(tuple(each.code for each in judgements)), tuple(text for each in judgements for text in each.sentences))
 
 
-def _coverage(results: GroupResults, gate: Gate) -> Judgement | None:
+def _coverage(results: GroupResults, gate: Gate, *, ended_stalled: bool) -> Judgement | None:
     """Why the coverage is not enough; None when it is."""
     settled, total = _settled(results), len(results.results)
     if total == 0 or settled == 0:
-        return _short(results, "nothing is scored")
+        return _short(results, "nothing is scored", ended_stalled=ended_stalled)
     if gate.min_coverage is None:
-        return _short(results, f"{total - settled} of {total} cases are not scored") if settled < total else None
+        return (
+            _short(results, f"{total - settled} of {total} cases are not scored", ended_stalled=ended_stalled) if settled < total else None
+        )
     if settled / total < gate.min_coverage:
-        return _short(results, f"coverage is {settled}/{total}, below the gate of {100 * gate.min_coverage:.1f}%")
+        return _short(
+            results, f"coverage is {settled}/{total}, below the gate of {100 * gate.min_coverage:.1f}%", ended_stalled=ended_stalled
+        )
     return None
 
 
@@ -71,14 +75,18 @@ def _settled(results: GroupResults) -> int:
     return sum(case.state in {CaseState.SCORED, CaseState.ANSWERED} for case in results.results)
 
 
-def _short(results: GroupResults, what: str) -> Judgement:
-    causes = tuple(_cause(case, results.phase) for case in results.results if case.state not in {CaseState.SCORED, CaseState.ANSWERED})
+def _short(results: GroupResults, what: str, *, ended_stalled: bool) -> Judgement:
+    causes = tuple(
+        _cause(case, results.phase, ended_stalled=ended_stalled)
+        for case in results.results
+        if case.state not in {CaseState.SCORED, CaseState.ANSWERED}
+    )
     told = ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())
     return Judgement(gravest(causes) if causes else Exit.GATE, (f"{results.group}: {what}" + (f" ({told})" if told else ""),))
 
 
-def _cause(case: CaseResult, phase: GroupPhase) -> Exit:
-    if case.reason in _CAP_REASONS:
+def _cause(case: CaseResult, phase: GroupPhase, *, ended_stalled: bool) -> Exit:
+    if case.reason in _CAP_REASONS or (ended_stalled and case.reason is Reason.EVALUATION_TIMEOUT):
         return Exit.CAP
     if case.reason is Reason.INTERRUPTED:
         return Exit.INTERRUPTED

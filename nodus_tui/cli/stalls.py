@@ -32,6 +32,18 @@ def room_for_all(status: AgentGroupStatus, runs: list[AgentRun]) -> Decimal:
     return rounded_cap(status.money.cap_usd + max(need, Decimal(0)))
 
 
+async def stands_stalled(backend: Backend, group: str, status: AgentGroupStatus) -> bool:
+    """Whether nothing of a group can go on under the caps as they are now.
+
+    Its phase alone does not tell: it is the last word of a scheduler, and a cap may have been raised since.
+    """
+    page = await backend.list("AgentRun", Query(group=group))
+    unfinished = [run for run in page.items if isinstance(run, AgentRun) and run.status is not None and not run.status.phase.ended]
+    waiting = _waiting(unfinished)
+    fits = any(unstarted(run) and (run.spec.max_cost_usd or Decimal(0)) <= status.money.left_usd for run in waiting)
+    return len(waiting) == len(unfinished) and not fits
+
+
 async def stall_sentences(backend: Backend, group: str, status: AgentGroupStatus) -> list[str]:
     """Sentences for a person in front of a stalled group."""
     return stall_advice(group, status, await waiting_runs(backend, group))
@@ -48,11 +60,17 @@ def stall_advice(group: str, status: AgentGroupStatus, waiting: list[AgentRun]) 
     stuck = [run for run in waiting if not unstarted(run)]
     for run in stuck[:_SHOWN_RUNS]:
         cap = run.spec.max_cost_usd or Decimal(0)
-        double = f"nodus-tui extend-cap run/{run.name} {usd_text(rounded_cap(cap * 2))}"
-        sentences.append(f"{run.name} waits at its own cap of {display_usd(cap)}; double it: `{double}`")
+        command = f"nodus-tui extend-cap run/{run.name} {usd_text(next_cap(run))}"
+        sentences.append(f"{run.name} waits at its own cap of {display_usd(cap)}; go on with `{command}`")
     if len(stuck) > _SHOWN_RUNS:
         sentences.append(f"{len(stuck) - _SHOWN_RUNS} more runs wait at their own caps: `nodus-tui get runs --group {group}`")
     return sentences
+
+
+def next_cap(run: AgentRun) -> Decimal:
+    """Twice the run's cap, or what its next call needs where that is more, rounded up to a plain figure."""
+    needed = run.status.needed_cap_usd if run.status else None
+    return rounded_cap(max(2 * (run.spec.max_cost_usd or Decimal(0)), needed or Decimal(0)))
 
 
 def rounded_cap(amount: Decimal) -> Decimal:

@@ -12,7 +12,7 @@ from nodus_tui.cli.gate import Gate, judge_all
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.progress import Display, display_for
 from nodus_tui.cli.signals import StopRequest, stop_on_signals
-from nodus_tui.cli.stalls import stall_sentences
+from nodus_tui.cli.stalls import stall_sentences, stands_stalled
 from nodus_tui.cli.summary import results_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
@@ -48,6 +48,8 @@ class GroupFollower:
         self._backend = backend
         self._documents: dict[str, dict[str, Any]] = {name: {} for name in names}
         self.statuses: dict[str, AgentGroupStatus] = {}
+        self.ended_stalled: set[str] = set()
+        """Groups that the timeout ended while they were stalled."""
         self.cursor = 0
 
     async def start(self) -> None:
@@ -74,17 +76,20 @@ class GroupFollower:
             self._documents[event.name] = {**self._documents[event.name], **event.status}
             changed.add(event.name)
         for name in changed:
-            self.statuses[name] = AgentGroupStatus.model_validate(self._documents[name])
+            status = AgentGroupStatus.model_validate(self._documents[name])
+            if status.phase.ended and self.statuses[name].phase is GroupPhase.STALLED:
+                self.ended_stalled.add(name)
+            self.statuses[name] = status
 
     @property
-    def all_ended(self) -> bool:
-        """Whether nothing goes on by itself."""
-        return all(status.phase.ended for status in self.statuses.values())
+    def all_at_rest(self) -> bool:
+        """Whether nothing goes on until somebody asks."""
+        return all(status.phase.at_rest for status in self.statuses.values())
 
     @property
     def stalled(self) -> tuple[str, ...]:
         """The stalled groups, when no other is going on."""
-        if not all(status.phase.ended or status.phase is GroupPhase.STALLED for status in self.statuses.values()):
+        if not all(status.phase.at_rest or status.phase is GroupPhase.STALLED for status in self.statuses.values()):
             return ()
         return tuple(name for name, status in self.statuses.items() if status.phase is GroupPhase.STALLED)
 
@@ -98,18 +103,20 @@ async def follow(
     stream = aiter(backend.watch(after=follower.cursor))
     asked = asyncio.ensure_future(stop.asked.wait())
     batch: asyncio.Future[EventBatch] | None = None
-    told_stalled: tuple[str, ...] = ()
+    told_stalled: set[str] = set()
     try:
         while True:
             display.show(follower.statuses)
-            if follower.all_ended:
+            if follower.all_at_rest:
                 return "ended"
-            if follower.stalled and on_stall is None:
-                return "stalled"
-            for name in follower.stalled:
-                if on_stall is not None and name not in told_stalled:
+            stalled = {name for name in follower.stalled if await stands_stalled(backend, name, follower.statuses[name])}
+            if on_stall is None:
+                if stalled and len(stalled) == len(follower.stalled):
+                    return "stalled"
+            else:
+                for name in stalled - told_stalled:
                     await on_stall(name, follower.statuses[name])
-            told_stalled = follower.stalled
+            told_stalled = stalled
             batch = batch or asyncio.ensure_future(anext(stream))
             left = None if until is None else until - loop.time()
             if left is not None and left <= 0:
@@ -155,7 +162,7 @@ async def wait_and_report(backend: Backend, names: tuple[str, ...], options: Wai
             await tell_stall(name, follower.statuses[name])
         if ending in {"interrupted", "timeout"} and info.scheduling:
             await _stop_work(backend, stop)
-    return await report(backend, names, options, ending, works_here=info.scheduling)
+    return await report(backend, names, options, Reached(ending, info.scheduling, frozenset(follower.ended_stalled)))
 
 
 def _answer_signal(count: int, follower: GroupFollower, display: Display, *, works_here: bool) -> None:
@@ -182,21 +189,30 @@ async def _stop_work(backend: Backend, stop: StopRequest) -> None:
     await graceful
 
 
-async def report(
-    backend: Backend, names: tuple[str, ...], options: WaitOptions, ending: Ending = "ended", *, works_here: bool = True
-) -> Exit:
+@dataclass(frozen=True)
+class Reached:
+    """How a wait came to its end."""
+
+    ending: Ending = "ended"
+    worked_here: bool = True
+    """Whether this process ran the scheduler."""
+    ended_stalled: frozenset[str] = frozenset()
+
+
+async def report(backend: Backend, names: tuple[str, ...], options: WaitOptions, reached: Reached) -> Exit:
     """Print the results as they stand and judge them; how the wait ended comes first."""
     results = tuple([await backend.results(name) for name in names])
     emit(results_text(results, options.output))
-    unfinished = [each.group for each in results if not each.phase.ended or each.phase is GroupPhase.INTERRUPTED]
-    if ending in {"interrupted", "timeout"}:
-        if ending == "timeout":
+    if reached.ending in {"interrupted", "timeout"}:
+        if reached.ending == "timeout":
             say("the time to wait is up")
-        for name in unfinished:
-            say(f"{name} is kept; `nodus-tui {'resume' if works_here else 'wait'} {name}` goes on with it")
-        return Exit.INTERRUPTED if ending == "interrupted" else Exit.INFRASTRUCTURE
-    judgement = judge_all(results, options.gate)
+        verb = "resume" if reached.worked_here else "wait"
+        for each in results:
+            if not each.phase.ended:
+                say(f"{each.group} is kept; `nodus-tui {verb} {each.group}` goes on with it")
+        return Exit.INTERRUPTED if reached.ending == "interrupted" else Exit.INFRASTRUCTURE
+    judgement = judge_all(results, options.gate, reached.ended_stalled)
     for sentence in judgement.sentences:
         say(sentence)
     # A stalled group has not ended: no gate lets it pass.
-    return gravest((judgement.code, Exit.CAP)) if ending == "stalled" else judgement.code
+    return gravest((judgement.code, Exit.CAP)) if reached.ending == "stalled" else judgement.code

@@ -12,7 +12,7 @@ from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.specs import load_files
-from nodus_tui.cli.stalls import room_for_all, rounded_cap, unstarted, waiting_runs
+from nodus_tui.cli.stalls import next_cap, room_for_all, unstarted, waiting_runs
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.connect import demo_factory, home_path, open_backend
@@ -97,7 +97,7 @@ async def _remove(backend: Backend, group: str) -> None:
         if error.code is ErrorCode.NOT_FOUND:
             return
         raise
-    if isinstance(found, AgentGroup) and found.status is not None and not found.status.phase.ended:
+    if isinstance(found, AgentGroup) and found.status is not None and not found.status.phase.at_rest:
         await backend.act(Kill(kind="AgentGroup", name=group, author=author(), why="a new demonstration starts"))
     await backend.act(Delete(kind="AgentGroup", name=group, author=author(), why="a new demonstration starts"))
 
@@ -105,7 +105,7 @@ async def _remove(backend: Backend, group: str) -> None:
 async def _raise_caps(backend: Backend, group: str, status: AgentGroupStatus) -> None:
     """What a person in front of a stalled group does: give the runs that wait twice their cap, and the group room for all."""
     waiting = await waiting_runs(backend, group)
-    caps = {run.name: rounded_cap(2 * (run.spec.max_cost_usd or Decimal(0))) for run in waiting if not unstarted(run)}
+    caps = {run.name: next_cap(run) for run in waiting if not unstarted(run)}
     enough = room_for_all(status, waiting) + sum(caps.values(), Decimal(0))
     say(f"{group}: {len(waiting)} runs wait on a cap; raising the group's to {display_usd(enough)}" + (" and theirs" if caps else ""))
     why = "the demonstration raises what stalls it"

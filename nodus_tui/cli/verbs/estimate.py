@@ -10,7 +10,7 @@ from nodus_tui.cli.output import emit, json_text, pairs_text, yaml_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.specs import load_files
 from nodus_tui.contract.backend import Backend
-from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 
 
@@ -35,22 +35,25 @@ class MinutesType(click.ParamType[Decimal]):
 @click.option("--minutes-per-case", type=MinutesType(), default="10", show_default=True, help="How long one case takes.")
 @output_option("table", "json", "yaml")
 def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> int:
-    """What the groups of a spec will cost at most, and how long they take. A ceiling, not a forecast; nothing is launched."""
+    """What the groups of a spec will cost at most, and how long they take. A ceiling, not a forecast; nothing is launched.
+
+    Of sandboxes, jobs and sweeps it gives the ceiling too.
+    """
     bundle = load_files(files)
 
-    async def ask(backend: Backend) -> tuple[Estimate, ...]:
+    async def ask(backend: Backend) -> tuple[Estimate | KindEstimate, ...]:
         return await backend.estimate(bundle, minutes_per_case=minutes_per_case)
 
     estimates = with_backend("look", ask)
     if not estimates:
-        raise click.UsageError("there is no AgentGroup in these files, so nothing to estimate")
+        raise click.UsageError("there is nothing in these files that can cost money, so nothing to estimate")
     documents = [each.to_document() for each in estimates]
     if output == "json":
         emit(json_text(documents[0] if len(documents) == 1 else list(documents)))
     elif output == "yaml":
         emit(yaml_text(documents))
     else:
-        emit("\n\n".join(estimate_text(each) for each in estimates))
+        emit("\n\n".join(estimate_text(each) if isinstance(each, Estimate) else kind_text(each) for each in estimates))
     return 0
 
 
@@ -79,6 +82,28 @@ def estimate_text(estimate: Estimate) -> str:
             ),
             ("Timeout", timeout),
             ("95% interval", half),
+            ("Note", "\n".join(estimate.notes)),
+        ]
+    )
+
+
+def kind_text(estimate: KindEstimate) -> str:
+    """The estimate of another kind."""
+    longest = "" if estimate.longest_seconds is None else f"{number(estimate.longest_seconds / 60)} min"
+    speeds = "\n".join(
+        f"{number(seconds)} s on {hardware}"
+        + (f", {display_usd(estimate.usd_by_hardware[hardware])}" if hardware in estimate.usd_by_hardware else "")
+        for hardware, seconds in estimate.seconds_by_hardware.items()
+    )
+    cells = "" if estimate.cells is None else f"{estimate.cells}, {estimate.cells_sure_to_start} sure to start"
+    return pairs_text(
+        [
+            (estimate.kind, estimate.name),
+            ("Ceiling", f"{display_usd(estimate.ceiling_usd)}, under a cap of {display_usd(estimate.cap_usd)}"),
+            ("Longest", longest),
+            ("Cells", cells),
+            ("Tasks", "" if estimate.tasks is None else f"{estimate.tasks:,}"),
+            ("Time", speeds),
             ("Note", "\n".join(estimate.notes)),
         ]
     )

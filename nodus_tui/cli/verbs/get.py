@@ -2,11 +2,12 @@
 
 import click
 
+from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import split_target
+from nodus_tui.cli.targets import KIND_NAMES, split_target
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.resources.meta import Resource
 
@@ -31,6 +32,8 @@ def command(target: str, name: str | None, group: str, project: str, output: str
         return [await backend.get(kind, wanted)] if wanted else await all_of(backend, kind, query)
 
     resources = with_backend("look", ask)
+    if not resources:
+        say(f"no {KIND_NAMES[kind][0]} here")
     documents = [each.to_document() for each in resources]
     if output == "json":
         emit(json_text(documents[0] if wanted else list(documents)))

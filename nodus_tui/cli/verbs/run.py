@@ -12,7 +12,7 @@ from nodus_tui.cli.options import DurationType, files_option, gate_options, outp
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
 from nodus_tui.cli.summary import FORMATS
-from nodus_tui.cli.waiting import WaitOptions, report, wait_and_report
+from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
 from nodus_tui.contract.actions import ApplyOutcome, Resume
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.phases import GroupPhase
@@ -88,7 +88,7 @@ async def _wait(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -
     standing = {each.name for each in outcome.documents if each.kind == "AgentGroup" and each.outcome == "unchanged"}
     ended = [name for name in names if name in standing and await _how_it_stands(backend, name) == "ended"]
     if len(ended) == len(names):
-        return await report(backend, names, options)
+        return await report(backend, names, options, Reached())
     return await wait_and_report(backend, names, options)
 
 

@@ -1,0 +1,190 @@
+"""The smaller verbs, and how the command line behaves at its edges."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from cli_workspace import COMMAND, Workspace
+from click.testing import Result
+
+import nodus_tui.cli.verbs.get as get_verb
+
+Nodus = Callable[..., Result]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_kill_needs_a_yes_and_names_what_it_did(workspace: Workspace, nodus: Nodus) -> None:
+    nodus("apply", "-f", workspace.spec(family="slow"))
+    refused = nodus("kill", "hello")
+    assert refused.exit_code == 2
+    assert "--yes" in refused.stderr
+    killed = nodus("kill", "hello", "--yes", "--why", "enough seen", "--json")
+    assert killed.exit_code == 0
+    assert json.loads(killed.stdout)["changed"] is True
+    again = nodus("kill", "hello", "--yes", "--json")
+    assert json.loads(again.stdout)["changed"] is False
+    assert nodus("wait", "hello", "-q").exit_code == 1
+
+
+def test_delete_takes_a_group_with_its_runs(workspace: Workspace, nodus: Nodus) -> None:
+    nodus("run", "-f", workspace.spec(), "-q")
+    assert nodus("delete", "groups/hello").exit_code == 2
+    assert nodus("delete", "groups", "--yes").exit_code == 2
+    assert nodus("delete", "groups/hello", "agents/solver", "--yes").exit_code == 0
+    assert json.loads(nodus("get", "runs", "--json").stdout) == []
+    assert nodus("results", "hello").exit_code == 2
+
+
+def test_describe_shows_the_calls_and_the_conversation_of_a_run(workspace: Workspace, nodus: Nodus) -> None:
+    nodus("run", "-f", workspace.spec(tasks=1), "-q")
+    name = json.loads(nodus("get", "runs", "--json").stdout)[0]["metadata"]["name"]
+    text = nodus("describe", name).stdout
+    assert "Verdict:" in text
+    assert "Settled" in text
+    assert "[user," in text
+    alone = nodus("describe", f"run/{name}", "--transcript").stdout
+    assert alone.startswith("[system")
+    assert "Settled" not in alone
+    both = json.loads(nodus("describe", name, "--json").stdout)
+    assert both["resource"]["metadata"]["name"] == both["transcript"]["run"] == name
+    assert "20" in nodus("describe", "hello").stdout
+    assert nodus("describe", "hello", "--transcript").exit_code == 2
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e[@click=app.quit]press[/] 1+1?"
+
+
+def test_hostile_text_of_a_task_reaches_no_terminal(workspace: Workspace, nodus: Nodus) -> None:
+    task = json.dumps({"id": "t-1", "prompt": HOSTILE, "answer": "2"})
+    (workspace.folder / "tasks.jsonl").write_text(task + "\n", encoding="utf-8")
+    environment = {
+        "apiVersion": "nodus.dev/v1",
+        "kind": "Environment",
+        "metadata": {"name": "hostile"},
+        "spec": {"version": "1", "file": "tasks.jsonl", "grader": {"type": "numeric"}},
+    }
+    text = (workspace.folder / workspace.spec(tasks=1)).read_text(encoding="utf-8").replace("nodus/arithmetic-v2@2.0.0", "hostile@1")
+    spec = workspace.write(yaml.safe_dump(environment) + "---\n" + text)
+    assert nodus("run", "-f", spec, "-q").exit_code == 0
+    name = json.loads(nodus("get", "runs", "--json").stdout)[0]["metadata"]["name"]
+    for output in ("table", "json", "yaml"):
+        shown = nodus("describe", name, "-o", output).stdout
+        assert "[@click=app.quit]press[/]" in shown
+        assert not any(char in shown for char in "\x1b\x07\x9b\u202e"), output
+    turns = json.loads(nodus("describe", name, "--json").stdout)["transcript"]["turns"]
+    assert HOSTILE in [turn["text"] for turn in turns]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["grt"], "Did you mean 'get'?"),
+        (["get", "grups"], "did you mean groups?"),
+        (["run"], "Missing option '-f'"),
+        (["run", "-f", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["results", "nothing"], 'there is no AgentGroup "nothing"'),
+        (["extend-cap", "hello", "1.5e3"], "not an amount in US dollars"),
+        (["extend-cap", "nothing", "2"], 'there is no group and no run "nothing"'),
+        (["wait", "x", "--timeout", "10"], "90s, 10m or 24h"),
+        (["results", "x", "--min-pass-rate", "80"], "between 0 and 1"),
+        ([], "the console needs a terminal"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_and_2(arguments: list[str], told: str, nodus: Nodus) -> None:
+    done = nodus(*arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_needs_a_group_and_as_needs_exactly_one(workspace: Workspace, nodus: Nodus) -> None:
+    agent_only = workspace.write((workspace.folder / workspace.spec()).read_text(encoding="utf-8").partition("---")[0])
+    assert "no AgentGroup" in nodus("run", "-f", agent_only).stderr
+    two = nodus("run", "-f", workspace.spec(), "-f", workspace.spec("other", agent="solver-2"), "--as", "x")
+    assert "there are 2" in two.stderr
+    assert "63 small letters" in nodus("run", "-f", workspace.spec(), "--as", "No Name").stderr
+    assert json.loads(nodus("get", "agents", "--json").stdout) == []
+
+
+def test_several_groups_are_waited_for_together(workspace: Workspace, nodus: Nodus) -> None:
+    done = nodus("run", "-f", workspace.spec(), "-f", workspace.spec("other", agent="solver-2"), "--json", "-q")
+    assert done.exit_code == 0
+    assert [each["group"] for each in json.loads(done.stdout)] == ["hello", "other"]
+
+
+def test_the_schema_accepts_the_examples_and_refuses_what_is_wrong(nodus: Nodus) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(nodus("schema").stdout))
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            validator.validate(document)
+            document["spec"]["surprise"] = 1
+            assert not validator.is_valid(document)
+    configuration = jsonschema.Draft202012Validator(json.loads(nodus("schema", "config").stdout))
+    configuration.validate(yaml.safe_load((EXAMPLES / "config" / "config.yaml").read_text(encoding="utf-8")))
+    assert json.loads(nodus("schema", "ag").stdout)["title"] == "AgentGroup"
+
+
+@pytest.mark.parametrize("example", ["hello-simulated", "hello-self-hosted", "hello-haiku"])
+def test_the_examples_are_valid_with_the_example_configuration(example: str, nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODUS_CONFIG", str(EXAMPLES / "config" / "config.yaml"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
+    done = nodus("validate", "-f", str(EXAMPLES / f"{example}.yaml"))
+    assert done.exit_code == 0, done.stderr
+
+
+def test_doctor_tells_what_to_do(nodus: Nodus, workspace: Workspace) -> None:
+    checks = {each["check"]: each for each in json.loads(nodus("doctor", "--json").stdout)}
+    assert {"python", "workspace", "disk", "sqlite", "configuration", "backend", "prices", "terminal"} <= set(checks)
+    assert checks["model perfect"]["level"] == "ok"
+    assert "simulated" in checks["model perfect"]["message"]
+    workspace.config.write_text("models: [{family: x, provider: nobody, name: y}]\n", encoding="utf-8")
+    failed = nodus("doctor")
+    assert failed.exit_code == 4
+    assert "config.yaml:1:" in failed.stdout
+    assert "→" in failed.stdout
+
+
+def test_a_configuration_that_was_named_is_never_silently_missing(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODUS_CONFIG", "/nowhere/config.yaml")
+    done = nodus("get", "groups")
+    assert done.exit_code == 2
+    assert "/nowhere/config.yaml" in done.stderr
+
+
+def test_a_backend_that_is_not_installed_is_named(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODUS_BACKEND", "elsewhere")
+    done = nodus("get", "groups")
+    assert done.exit_code == 2
+    assert "installed: local" in done.stderr
+
+
+def test_the_unexpected_is_one_sentence_and_a_log(nodus: Nodus, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object) -> None:
+        raise RuntimeError("a bolt \x1b[31mbroke")
+
+    monkeypatch.setattr(get_verb, "with_backend", break_down)
+    done = nodus("get", "groups")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    log = workspace.home / "logs" / "errors.log"
+    assert done.stderr == f"nodus-tui: an unexpected RuntimeError: a bolt ␛[31mbroke. Details are in {log}\n"
+    assert "break_down" in log.read_text(encoding="utf-8")
+
+
+def test_a_reader_that_leaves_is_no_failure(workspace: Workspace) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            [COMMAND, "schema"], stdout=write_end, stderr=subprocess.PIPE, env=workspace.environment, check=False, timeout=60
+        )
+    finally:
+        os.close(write_end)
+    assert done.returncode == 0
+    assert done.stderr == b""

@@ -40,7 +40,7 @@ class _Plainer:
             if isinstance(key, str):
                 content[key] = self.plain(part, (*path, key))
             else:
-                self._refuse(path, f"a key is text, not a value of type {escaped(type(key).__name__)}")
+                self.found.append(Finding(path, f"a key is text, not a value of type {escaped(type(key).__name__)}"))
         return content
 
     def _refuse(self, path: Path, message: str) -> None:

@@ -103,7 +103,7 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         lambda group: status_of(group).pass_rate,
         grow=5,
     ),
-    Column("spent", "SPENT/CAP", 12, _money_cell, lambda group: status_of(group).money.model_usd, grow=6, right=True),
+    Column("spent", "SPENT/CAP", 13, _money_cell, lambda group: status_of(group).money.model_usd, grow=6, right=True),
     Column(
         "share",
         "",
@@ -183,7 +183,7 @@ class CampaignsState:
             for phase in GroupPhase
             if phase in counts
         ]
-        return joined((*phases, line(f"{display_usd(spent)} really spent")) if counts else ())
+        return joined((*phases, line(f"real spend {display_usd(spent)}")) if counts else ())
 
 
 def group_title(group: AgentGroup) -> Line:
@@ -205,20 +205,20 @@ def group_title(group: AgentGroup) -> Line:
 
 
 def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
-    """The selected group in three lines: what it is, how it stands, why."""
+    """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is."""
     status = status_of(group)
     money = status.money
     unconfirmed = line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
-    stands = joined(
+    sign = GROUP_SIGNS[status.phase]
+    why = line(Span(f"{sign.glyph} {status.message or sign.word}", sign.tone))
+    paid = joined(
         (
-            line(pass_rate_words(status)),
             line(f"{display_usd(money.spent_usd)} spent | {display_usd(money.reserved_usd)} reserved | {display_usd(money.left_usd)} left"),
             unconfirmed,
+            honesty_marks(simulated=status.simulated, notional=status.notional_price),
         ),
     )
-    why = line(Span(status.message, GROUP_SIGNS[status.phase].tone)) if status.message else _times(group, now)
-    head = joined((honesty_marks(simulated=status.simulated, notional=status.notional_price), group_title(group)))
-    return (head, stands, why)
+    return (why, joined((line(strong(pass_rate_words(status))), _times(group, now))), paid, group_title(group))
 
 
 def _times(group: AgentGroup, now: datetime) -> Line:

@@ -25,6 +25,8 @@ class Column(Generic[Item]):
     sort: Callable[[Item], SortValue]
     priority: int = 0
     """0 always stays; of the others the highest drop out first where the width is short."""
+    prefer: int = 0
+    """Cells for which columns of priority `UNIMPORTANT` and above make room."""
     grow: int = 0
     """Cells it may take beyond `width`, where there is room."""
     right: bool = False
@@ -41,20 +43,27 @@ class Placed(Generic[Item]):
 
 GAP = 1
 """Cells between two columns."""
+UNIMPORTANT = 4
+"""From this priority on a column drops out even to give a preferred width to another."""
 
 
 def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ...]:
     """The columns that fit, in order: unimportant ones drop out first, and the growing ones share what is left."""
     kept = list(columns)
 
-    def needed() -> int:
-        return sum(column.width for column in kept) + GAP * max(0, len(kept) - 1)
+    def needed(*, preferred: bool = False) -> int:
+        return sum(max(column.width, column.prefer * preferred) for column in kept) + GAP * max(0, len(kept) - 1)
 
-    while needed() > width:
-        droppable = [column for column in kept if column.priority > 0]
-        if not droppable:
-            break
-        kept.remove(max(droppable, key=lambda column: (column.priority, kept.index(column))))
+    def drop_from(priority: int) -> bool:
+        droppable = [column for column in kept if column.priority >= priority]
+        if droppable:
+            kept.remove(max(droppable, key=lambda column: (column.priority, kept.index(column))))
+        return bool(droppable)
+
+    while needed(preferred=True) > width and drop_from(UNIMPORTANT):
+        pass
+    while needed() > width and drop_from(1):
+        pass
     widths = {column.key: column.width for column in kept}
     spare = max(0, width - needed())
     growing = [column for column in kept if column.grow > 0]

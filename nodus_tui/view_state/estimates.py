@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from nodus_tui.contract.errors import Fault
-from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import span_text
@@ -20,8 +20,36 @@ def _row(label: str, *parts: str | Span) -> Line:
     return line(muted(f"  {label}".ljust(_LABEL)), *parts)
 
 
-def estimate_lines(estimate: Estimate) -> tuple[Line, ...]:
-    """One group's estimate."""
+def estimated_name(estimate: Estimate | KindEstimate) -> str:
+    """What was estimated."""
+    return estimate.group if isinstance(estimate, Estimate) else f"{estimate.kind} {estimate.name}"
+
+
+def estimate_lines(estimate: Estimate | KindEstimate) -> tuple[Line, ...]:
+    """One document's estimate."""
+    return _group_lines(estimate) if isinstance(estimate, Estimate) else _kind_lines(estimate)
+
+
+def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
+    """A kind that only tells its ceiling here."""
+    lines = [
+        line(strong(estimate.name), muted(f"  {estimate.kind}")),
+        _row("costs, at most", strong(display_usd(estimate.ceiling_usd)), muted(f"  (cap {display_usd(estimate.cap_usd)})")),
+    ]
+    if estimate.longest_seconds is not None:
+        lines.append(_row("longest time", span_text(float(estimate.longest_seconds))))
+    if estimate.cells is not None:
+        lines.append(_row("cells", str(estimate.cells), muted(f"  sure to start: {estimate.cells_sure_to_start}")))
+    if estimate.tasks is not None:
+        lines.append(_row("tasks", str(estimate.tasks)))
+    for hardware, seconds in estimate.seconds_by_hardware.items():
+        price = estimate.usd_by_hardware.get(hardware)
+        lines.append(_row(hardware, f"~{span_text(float(seconds))}", muted(f"  {display_usd(price)}" if price is not None else "")))
+    lines.extend(line(Span(f"  ! {note}", Tone.WARN)) for note in estimate.notes)
+    return tuple(lines)
+
+
+def _group_lines(estimate: Estimate) -> tuple[Line, ...]:
     every = (
         line(Span("✓ room for every case to start", Tone.GOOD))
         if estimate.room_for_all

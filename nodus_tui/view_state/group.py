@@ -9,7 +9,7 @@ from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import group_title, status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import clock_text, segments
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
@@ -20,6 +20,8 @@ from nodus_tui.view_state.words import GROUP_SIGNS
 
 _LABEL = 7
 """Cells of the labels before the bars."""
+_SHORTEST_BAR = 14
+"""Cells below which a bar says too little to stand beside its legend."""
 
 
 class GroupState:
@@ -129,10 +131,9 @@ class GroupState:
         if self.group is None:
             return ()
         status = status_of(self.group)
-        facts = joined(
-            (honesty_marks(simulated=status.simulated, notional=status.notional_price), group_title(self.group), _ending(self.group, now)),
-        )
-        lines = [facts, *self.progress_lines(width), *money_lines(self.group, width)]
+        marks = honesty_marks(simulated=status.simulated, notional=status.notional_price)
+        facts = joined((marks, _ending(self.group, now), group_title(self.group)))
+        lines = [cut_line(facts, width), *self.progress_lines(width), *money_lines(self.group, width)]
         rate = [line(strong(pass_rate_words(status)))]
         if status.mean_reward is not None:
             rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
@@ -147,10 +148,9 @@ class GroupState:
         if self.group is None:
             return ()
         parts = tuple(part for part in self._progress_parts(status_of(self.group)) if part[0] > 0)
-        legend = joined(
-            tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in parts),
-            "  ",
-        )
+        legend = joined(tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in parts), "  ")
+        if line_width(legend) > width:
+            legend = joined(tuple(line(Span(f"{glyph}{count} {word}", tone)) for count, tone, glyph, word in parts), " ")
         return _bar_and_legend("cases", tuple((count, tone, glyph) for count, tone, glyph, _ in parts), legend, width)
 
     def _progress_parts(self, status: AgentGroupStatus) -> tuple[tuple[int, Tone, str, str], ...]:
@@ -207,6 +207,7 @@ def _bar_and_legend(label: str, parts: tuple[tuple[int, Tone, str], ...], legend
     room = width - _LABEL
     beside = room - line_width(legend) - 2
     head = muted(label.ljust(_LABEL))
-    if beside >= 20:
+    if beside >= _SHORTEST_BAR:
         return ((head, *segments(parts, min(40, beside)), Span("  "), *legend),)
-    return ((head, *segments(parts, max(1, room))), (Span(" " * _LABEL), *legend))
+    indent = (Span(" " * min(_LABEL, max(0, width - line_width(legend)))),)
+    return ((head, *segments(parts, max(1, room))), (*indent, *legend))

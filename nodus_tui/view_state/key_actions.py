@@ -42,10 +42,10 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction(
         "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
     ),
-    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
     KeyAction("extend", ("e",), "extend cap", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),

@@ -37,7 +37,7 @@ def kill_group_question(group: AgentGroup) -> Question:
     status = status_of(group)
     lines = [
         line(strong(f"{status.pending} of {status.coverage.total} cases"), " have not ended; they stay unscored."),
-        line(f"{_runs(status.going)} going: a call in flight is charged its worst case."),
+        line(f"{_runs(status.going)} going: a call in flight is charged its worst case." if status.going else "No run is going."),
         line(f"{display_usd(status.money.reserved_usd)} of reserved caps is released."),
         line(muted(f"{status.coverage.scored} verdicts and {display_usd(status.money.model_usd)} of spend are kept.")),
     ]

@@ -58,7 +58,7 @@ def _note_cell(call: CallRecord, _now: datetime) -> Line:
 
 
 CALL_COLUMNS: tuple[Column[CallRecord], ...] = (
-    Column("number", "CALL", 4, lambda call, _now: line(muted(str(call.number))), lambda call: call.number, right=True),
+    Column("number", "CALL", 5, lambda call, _now: line(muted(str(call.number))), lambda call: call.number, right=True),
     Column(
         "state",
         "STATE",

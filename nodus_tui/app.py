@@ -1,0 +1,287 @@
+"""The console: opens a backend, keeps its states true, and shows the views. Nothing of the backend's work depends on it."""
+
+import asyncio
+import getpass
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.timer import Timer
+
+from nodus_tui.connect import open_backend
+from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions
+from nodus_tui.contract.configuration import Configuration, ConsoleSettings
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.spec_loading.loader import load_configuration
+from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
+from nodus_tui.screens.campaigns import CampaignsScreen
+from nodus_tui.screens.feed import LiveFeed
+from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
+from nodus_tui.screens.palette import Palette
+from nodus_tui.screens.services import Services
+from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
+from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.cells import Tone
+from nodus_tui.view_state.proposals import quit_question
+from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
+
+FLUSH_SECONDS = 0.5
+"""Data is painted at most this often; what a person does is painted at once."""
+TICK_SECONDS = 1.0
+"""How often ages are looked at. Nothing is painted where none reads otherwise."""
+STOP_GRACE_SECONDS = 10.0
+HANGUP_GRACE_SECONDS = 2.0
+"""What calls in flight get when the terminal is gone or the machine stops."""
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def local_now() -> datetime:
+    """The time in this machine's zone."""
+    return datetime.now().astimezone()
+
+
+class NodusApp(App[int], inherit_bindings=False):
+    """The console on an open backend. Its result is the exit code."""
+
+    TITLE = "nodus"
+    CSS = SCREEN_CSS + DIALOG_CSS
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        start_at: str | None = None,
+        settings: ConsoleSettings | None = None,
+        theme_folders: tuple[Path, ...] = (),
+        state_folder: Path | None = None,
+        clock: Callable[[], datetime] = local_now,
+    ) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.backend = backend
+        self.start_at = start_at
+        self.settings = settings or ConsoleSettings()
+        self.clock = clock
+        self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
+        self.services = Services(
+            backend=backend,
+            feed=self.feed,
+            now=clock,
+            author=_login_name(),
+            copy_file=(state_folder or Path.home()) / "copied.txt",
+            folder=Path.cwd(),
+        )
+        self.info: BackendInfo | None = None
+        self.stopped_work = False
+        self._leaving = False
+        self._last_flush = float("-inf")
+        self._flush_timer: Timer | None = None
+        self._held = False
+        self.flushes = 0
+        """Times that data was painted: what tests count."""
+        self._themes = load_themes((packaged_folder(), *theme_folders))
+        for theme in self._themes.themes:
+            self.register_theme(theme.theme())
+        self._theme_names = tuple(theme.name for theme in self._themes.themes)
+        self.theme = self.settings.theme if self.settings.theme in self._theme_names else DEFAULT_THEME
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Textual's own themes know no tones: what the styles name must exist in every theme."""
+        return {"tone-track": "#808080"}
+
+    def on_mount(self) -> None:
+        """Open the first view and read the stream."""
+        self.push_screen(CampaignsScreen(self.services))
+        if self.start_at is not None:
+            self.push_screen(GroupScreen(self.services, self.start_at))
+        self.set_interval(TICK_SECONDS, self._tick)
+        self.run_worker(self.feed.run(), exit_on_error=True)
+        self.run_worker(self._introduce(), exit_on_error=True)
+
+    async def _introduce(self) -> None:
+        """What a person should know at the start: the backend's notes, and themes that could not be used."""
+        notes = list(self._themes.problems)
+        if self.settings.theme not in self._theme_names:
+            notes.append(f"there is no theme {self.settings.theme}; the themes are {', '.join(self._theme_names)}")
+        try:
+            self.info = await self.backend.info()
+        except NodusError as error:
+            notes.append(error.detail)
+        else:
+            notes.extend(self.info.notes)
+            if self.info.scheduler_elsewhere:
+                notes.append("another process runs this workspace's work; here you watch and act on it")
+        if notes and isinstance(self.screen, ViewScreen):
+            self.screen.notice("; ".join(notes), Tone.WARN)
+
+    # Painting
+
+    def _data_changed(self) -> None:
+        """The feed changed something: paint soon, but not too often."""
+        if self._flush_timer is not None or not self.is_running:
+            return
+        wait = self._last_flush + FLUSH_SECONDS - asyncio.get_running_loop().time()
+        self._flush_timer = self.set_timer(max(0.001, wait), self._paint_data)
+
+    def _paint_data(self) -> None:
+        self._flush_timer = None
+        self._last_flush = asyncio.get_running_loop().time()
+        if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
+            self.flushes += 1
+            self.screen.show()
+        # Under a dialog nothing is painted; the view shows everything when it comes back.
+
+    def _tick(self) -> None:
+        screen = self.screen
+        lost = self.feed.connection.state == "lost"
+        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or screen.moving()):
+            screen.show()
+
+    # Actions of the whole console
+
+    def action_next_theme(self) -> None:
+        """Show the next theme."""
+        place = self._theme_names.index(self.theme) if self.theme in self._theme_names else -1
+        self.theme = self._theme_names[(place + 1) % len(self._theme_names)]
+        if isinstance(self.screen, ViewScreen):
+            self.screen.notice(f"Theme {self.theme}; `console: {{theme: {self.theme}}}` in the configuration file keeps it.", Tone.MUTED)
+
+    def action_find_action(self) -> None:
+        """Find an action of this view by its name."""
+        screen = self.screen
+        if not isinstance(screen, ViewScreen):
+            return
+
+        def chosen(action_id: str | None) -> None:
+            if action_id is not None:
+                screen.run_action_id(action_id)
+
+        self.push_screen(Palette(screen.VIEW, self.clock), chosen)
+
+    def action_launch(self) -> None:
+        """Choose a spec file, show its estimate."""
+
+        def chosen(path: str | None) -> None:
+            if path is not None:
+                self.push_screen(EstimateScreen(self.services, path, self._launched))
+
+        self.push_screen(LaunchDialog(self.services.folder, self.clock), chosen)
+
+    def _launched(self, group: str) -> None:
+        if group:
+            self.push_screen(GroupScreen(self.services, group))
+
+    def action_leave(self) -> None:
+        """Leave, after a question where work would stop."""
+        if self._leaving:
+            # The second time means it: what is committed is safe, calls in flight are charged when the work goes on.
+            self.exit(0)
+            return
+        self.run_worker(self._leave(), exit_on_error=True)
+
+    async def _leave(self) -> None:
+        unfinished = self._work_of_this_process()
+        if unfinished:
+            if isinstance(self.screen, ConfirmDialog):
+                return
+            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished))):
+                return
+            self._leaving = True
+            going = sum(status_of(group).going for group in unfinished)
+            if isinstance(self.screen, ViewScreen):
+                calls = f"{going} run{'' if going == 1 else 's'}"
+                self.screen.notice(
+                    f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. q leaves at once.", Tone.WARN
+                )
+            await self.stop_work(STOP_GRACE_SECONDS)
+        self.exit(0)
+
+    def _work_of_this_process(self) -> tuple[AgentGroup, ...]:
+        if self.info is None or not self.info.scheduling:
+            return ()
+        return tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.ended)
+
+    async def stop_work(self, grace_seconds: float) -> None:
+        """Stop the work that this process runs, once."""
+        if self.stopped_work or self.info is None or not self.info.scheduling:
+            return
+        self.stopped_work = True
+        try:
+            await self.backend.stop_work(grace_seconds=grace_seconds)
+        except NodusError as error:
+            self.exit(1, message=f"The work could not be stopped in order: {error.detail}")
+
+    def ended_by(self, number: int) -> None:
+        """A signal ends the screen: the terminal is given back, then the work is stopped."""
+        self.exit(128 + number, return_code=128 + number)
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+@contextmanager
+def _signals_handled(app: NodusApp) -> Iterator[None]:
+    """A terminal must never stay broken: TERM and HUP leave by the front door."""
+    loop = asyncio.get_running_loop()
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heard:
+        loop.add_signal_handler(number, app.ended_by, number)
+    try:
+        yield
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
+
+
+async def show_console(
+    backend: Backend,
+    *,
+    start_at: str | None = None,
+    settings: ConsoleSettings | None = None,
+    theme_folders: tuple[Path, ...] = (),
+    state_folder: Path | None = None,
+) -> int:
+    """Show the console on an open backend until the person leaves; gives the exit code. The backend stays open."""
+    app = NodusApp(backend, start_at=start_at, settings=settings, theme_folders=theme_folders, state_folder=state_folder)
+    with _signals_handled(app):
+        result = await app.run_async(mouse=app.settings.mouse)
+        if app.return_code and result is None:
+            result = app.return_code
+        await app.stop_work(HANGUP_GRACE_SECONDS)
+    return result or 0
+
+
+def console_settings(config: Path | None) -> ConsoleSettings:
+    """The console's part of the configuration file. Raises NodusError when the file is not fit to use."""
+    if config is None:
+        return Configuration().console
+    try:
+        text = config.read_bytes()
+    except OSError as error:
+        raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {config} cannot be read: {error.strerror or error}") from error
+    return load_configuration(str(config), text).console
+
+
+def run_console(options: BackendOptions, *, start_at: str | None = None) -> int:
+    """Open the backend that the options name and show the console on it; gives the exit code. Raises NodusError when it cannot."""
+
+    async def whole() -> int:
+        settings = console_settings(options.config)
+        themes = (options.config.parent / "themes",) if options.config is not None else ()
+        async with await open_backend(options) as backend:
+            return await show_console(backend, start_at=start_at, settings=settings, theme_folders=themes, state_folder=options.home)
+
+    return asyncio.run(whole())

@@ -1,0 +1,1 @@
+"""Screens: each reads view_state, paints it with widgets, and calls the backend through actions."""

@@ -1,0 +1,160 @@
+"""Kill, extend, retry, resume, copy: the questions before and the sentences after, the same from every view."""
+
+from uuid import uuid4
+
+from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
+from nodus_tui.view_state.proposals import Question, cap_input, cap_problem, kill_group_question, kill_run_question, proposed_cap, typed_cap
+from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+
+
+def _stamp(screen: ViewScreen) -> dict[str, str]:
+    return {"author": screen.services.author, "request_id": uuid4().hex}
+
+
+async def perform(screen: ViewScreen, action: Action) -> bool:
+    """Do it and say what came of it."""
+    screen.notice("asked the backend…", Tone.MUTED)
+    try:
+        outcome = await screen.services.backend.act(action)
+    except NodusError as error:
+        screen.notice(f"! {error.detail}", Tone.BAD)
+        return False
+    screen.notice(("✓ " if outcome.changed else "· ") + outcome.message, Tone.GOOD if outcome.changed else Tone.MUTED)
+    screen.show()
+    return True
+
+
+async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
+    """Ask, then end a group."""
+    if status_of(group).phase.ended and not status_of(group).pending:
+        screen.notice(f"{group.name} has ended; there is nothing to kill.", Tone.WARN)
+        return
+    if await screen.app.push_screen_wait(ConfirmDialog(kill_group_question(group))):
+        await perform(screen, Kill(kind="AgentGroup", name=group.name, **_stamp(screen)))
+
+
+async def kill_run(screen: ViewScreen, run: AgentRun) -> None:
+    """Ask, then end a run."""
+    status = run_status(run)
+    if status.phase.ended and status.phase is not RunPhase.INTERRUPTED:
+        screen.notice(f"{run.name} has ended ({status.phase.value}); there is nothing to kill.", Tone.WARN)
+        return
+    if await screen.app.push_screen_wait(ConfirmDialog(kill_run_question(run))):
+        await perform(screen, Kill(kind="AgentRun", name=run.name, **_stamp(screen)))
+
+
+async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
+    """Ask for a higher cap, then raise the group's."""
+    status = status_of(group)
+    cap = status.money.cap_usd
+    lines = [
+        line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.money.model_usd)} is spent"), " on models."),
+        *((line(muted(status.message)),) if status.message else ()),
+        line("It is raised in place; what waits for funds goes on at once."),
+    ]
+    answer = await screen.app.push_screen_wait(
+        PromptDialog(
+            f"New cap of group {group.name}, in US dollars",
+            lines,
+            value=cap_input(proposed_cap(cap, status.message)),
+            problem=lambda text: cap_problem(text, cap),
+        ),
+    )
+    if answer is not None:
+        await perform(screen, ExtendCap(kind="AgentGroup", name=group.name, cap_usd=typed_cap(answer[0]), **_stamp(screen)))
+
+
+async def extend_run(screen: ViewScreen, run: AgentRun) -> None:
+    """Ask for a higher cap, then let a successor go on."""
+    cap, status = run.spec.max_cost_usd, run_status(run)
+    if cap is None:
+        screen.notice(f"{run.name} has no cap of its own.", Tone.WARN)
+        return
+    lines: list[Line] = [
+        line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.cost_usd)} is spent"), "."),
+        *((line(muted(status.message)),) if status.message else ()),
+        line("This run ends as superseded; a new one takes its case with the higher cap."),
+    ]
+    answer = await screen.app.push_screen_wait(
+        PromptDialog(
+            f"New cap of run {run.name}, in US dollars",
+            lines,
+            value=cap_input(proposed_cap(cap, status.message)),
+            problem=lambda text: cap_problem(text, cap),
+            switch=(
+                f"goes on from the paid conversation; the {display_usd(status.cost_usd)} counts against the new cap",
+                "begins afresh; what was spent stays in the group's cost only",
+            ),
+        ),
+    )
+    if answer is not None:
+        text, restart = answer
+        await perform(screen, ExtendCap(kind="AgentRun", name=run.name, cap_usd=typed_cap(text), restart=restart, **_stamp(screen)))
+
+
+def unscored_ended(group: AgentGroup) -> int:
+    """Cases that ended without a verdict that counts."""
+    scored = {verdict.value for verdict in Verdict if verdict.scored}
+    return sum(count for name, count in status_of(group).verdicts.items() if name not in scored and name != "Answered")
+
+
+async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:
+    """Ask, then run all unscored cases again."""
+    count = unscored_ended(group)
+    if not count:
+        screen.notice(f"No case of {group.name} has ended unscored; a verdict stands and is not run again.", Tone.WARN)
+        return
+    lines = (
+        line(strong(f"{count} {'case' if count == 1 else 'cases'}"), " ended unscored and will run again under the group's cap."),
+        line(muted(f"{display_usd(status_of(group).money.left_usd)} is left of it. Verdicts stand and are not run again.")),
+    )
+    question = Question(f"Retry {count} unscored of {group.name}?", lines, f"Retry {count}")
+    if await screen.app.push_screen_wait(ConfirmDialog(question)):
+        await perform(screen, Retry(group=group.name, **_stamp(screen)))
+
+
+async def retry_run(screen: ViewScreen, run: AgentRun) -> None:
+    """Run one unscored case again; no question, for nothing is lost by it."""
+    status = run_status(run)
+    if not status.phase.ended:
+        screen.notice(f"{run.name} has not ended ({status.phase.value}); only an unscored case that ended can run again.", Tone.WARN)
+    elif status.verdict is not None and status.verdict.scored:
+        screen.notice(f"{run.name} is scored ({status.verdict.value}); a verdict stands.", Tone.WARN)
+    elif run.spec.group is None:
+        screen.notice(f"{run.name} belongs to no group; launch it again instead.", Tone.WARN)
+    else:
+        await perform(screen, Retry(group=run.spec.group, runs=(run.name,), **_stamp(screen)))
+
+
+async def resume_group(screen: ViewScreen, group: AgentGroup) -> None:
+    """Let an interrupted group go on."""
+    if status_of(group).phase is not GroupPhase.INTERRUPTED:
+        screen.notice(f"{group.name} is {status_of(group).phase.value}; only an interrupted group is resumed.", Tone.WARN)
+        return
+    await perform(screen, Resume(group=group.name, **_stamp(screen)))
+
+
+def copy_row(screen: ViewScreen, texts: tuple[tuple[str, str], ...]) -> None:
+    """Put a row on the clipboard by OSC 52 and into a file, for not every terminal takes the first."""
+    if not texts:
+        screen.notice("No row is selected.", Tone.WARN)
+        return
+    text = "\t".join(value.strip() for _, value in texts)
+    screen.app.copy_to_clipboard(text)
+    target = screen.services.copy_file
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        screen.notice(f"Copied to the clipboard, where the terminal allows it; {target} cannot be written: {error.strerror}.", Tone.WARN)
+        return
+    screen.notice(f"Copied the row to the clipboard; also in {target}.", Tone.GOOD)

@@ -1,0 +1,207 @@
+"""What the views share: crumbs, body, filter, status line, footer; notices; the message for a terminal that is too small."""
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.events import Resize
+from textual.screen import Screen
+
+from nodus_tui.screens.services import Services
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
+from nodus_tui.view_state.figures import clock_text
+from nodus_tui.view_state.key_actions import View, actions_of
+from nodus_tui.widgets.dialogs import HelpOverlay
+from nodus_tui.widgets.key_bar import key_line
+from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_pane import TextPane
+from nodus_tui.widgets.wrapping import wrapped
+
+MIN_WIDTH, MIN_HEIGHT = 60, 15
+NOTICE_SECONDS = 12.0
+
+SCREEN_CSS = """
+ViewScreen { layout: vertical; background: $background; }
+ViewScreen #crumbs { background: $panel; }
+ViewScreen #keys { background: $panel; }
+ViewScreen #body { height: 1fr; }
+ViewScreen #small { display: none; height: 1fr; padding: 1 2; }
+ViewScreen.-small #body, ViewScreen.-small #crumbs, ViewScreen.-small #status, ViewScreen.-small #keys { display: none; }
+ViewScreen.-small #small { display: block; }
+"""
+
+
+def bindings_of(view: View) -> list[Binding]:
+    """Bindings of a view, made from the list of actions. ctrl+c is the application's: it works in dialogs too."""
+    return [
+        Binding(
+            ",".join(key for key in action.keys if key != "ctrl+c"),
+            f"do('{action.id}')",
+            action.word,
+            show=False,
+            id=f"{view.value}.{action.id}",
+        )
+        for action in actions_of(view)
+    ]
+
+
+class ViewScreen(Screen[None]):
+    """A view of the console."""
+
+    VIEW: ClassVar[View]
+    AUTO_FOCUS = ""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self.services = services
+        self._notice: Line = ()
+        self._notices_told = 0
+
+    def compose(self) -> ComposeResult:
+        """Crumbs, body, status, keys."""
+        yield SpanBlock(widget_id="crumbs", keep_height=True)
+        with Vertical(id="body"):
+            yield from self.body()
+        yield SpanBlock(widget_id="small", keep_height=True)
+        yield SpanBlock(widget_id="status")
+        yield SpanBlock(widget_id="keys", keep_height=True)
+
+    def body(self) -> ComposeResult:
+        """What this view has between the crumbs and the status line."""
+        raise NotImplementedError
+
+    def show_state(self) -> None:
+        """Paint what changed in this view's state."""
+        raise NotImplementedError
+
+    def moving(self) -> bool:
+        """Whether something shown here changes with the time alone."""
+        return False
+
+    def crumbs(self) -> tuple[str, ...]:
+        """Where this is."""
+        raise NotImplementedError
+
+    def headline(self) -> Line:
+        """What stands at the right of the crumbs."""
+        return ()
+
+    def status_parts(self) -> tuple[Line, ...]:
+        """What the status line says while there is no notice."""
+        return ()
+
+    # Painting
+
+    def show(self) -> None:
+        """Paint everything that changed."""
+        self.show_state()
+        self.query_one("#crumbs", SpanBlock).show(self._crumb_lines)
+        self.query_one("#keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width),))
+        self.query_one("#status", SpanBlock).show(self._status_lines)
+
+    def _crumb_lines(self, width: int) -> tuple[Line, ...]:
+        *before, here = self.crumbs()
+        left = line(" ", Span("nodus", Tone.TITLE), *(muted(f" › {crumb}") for crumb in before), muted(" › "), strong(here))
+        right = self.headline()
+        space = width - line_width(left) - line_width(right) - 1
+        return ((*left, Span(" " * space), *right),) if space > 0 else (left,)
+
+    def _status_lines(self, width: int) -> tuple[Line, ...]:
+        connection = self.services.feed.connection
+        now = self.services.now()
+        if connection.state == "lost":
+            again = f" Trying again at {clock_text(connection.next_try, now)}." if connection.next_try else ""
+            since = f" since {clock_text(connection.since, now)}" if connection.since else ""
+            lost = line(Span(f" ! No connection{since}: what you see is old. {connection.detail}.{again}", Tone.BAD))
+            return wrapped((lost,), width - 1)
+        if self._notice:
+            return wrapped((line(" ", *self._notice),), width - 1)[:4]
+        parts = self.status_parts()
+        return ((Span(" "), *joined(parts)),)
+
+    def notice(self, text: str, tone: Tone = Tone.INFO) -> None:
+        """Tell the person something in the status line, for a while."""
+        self._notice = line(Span(text, tone))
+        self._notices_told += 1
+        told = self._notices_told
+        self.query_one("#status", SpanBlock).show(self._status_lines)
+        self.set_timer(NOTICE_SECONDS, lambda: self._end_notice(told))
+
+    def _end_notice(self, told: int) -> None:
+        if told == self._notices_told and self._notice:
+            self._notice = ()
+            self.query_one("#status", SpanBlock).show(self._status_lines)
+
+    def on_mount(self) -> None:
+        """First paint, and again with each theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
+
+    def _repaint(self) -> None:
+        for table in self.query(LineTable):
+            table.repaint()
+        for block in self.query(SpanBlock):
+            block.refresh()
+        for pane in self.query(TextPane):
+            pane.refresh()
+
+    def on_screen_resume(self) -> None:
+        """What happened while another screen was above is shown at once."""
+        self.show()
+
+    def on_resize(self, event: Resize) -> None:
+        """Too small a terminal gets a sentence instead of a ruin."""
+        small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
+        self.set_class(small, "-small")
+        if small:
+            size = f"{event.size.width}×{event.size.height}"
+            text = line(
+                strong(f"This window is {size}. "),
+                f"The console needs at least {MIN_WIDTH}×{MIN_HEIGHT}: make it larger. ",
+                muted("Work goes on."),
+            )
+            self.query_one("#small", SpanBlock).show(lambda width: wrapped((text,), max(1, width)))
+
+    # Acting
+
+    def action_do(self, action_id: str) -> None:
+        """Do one of the listed actions."""
+        self.run_action_id(action_id)
+
+    def run_action_id(self, action_id: str) -> None:
+        """Do an action by its id; those that ask or wait run beside the screen."""
+        handler: Callable[[], Awaitable[None] | None] = getattr(self, f"do_{action_id}")
+        result = handler()
+        if isawaitable(result):
+
+            async def finish() -> None:
+                await result
+
+            self.run_worker(finish(), exit_on_error=True)
+
+    def do_back(self) -> None:
+        """Go back to the view before."""
+        self.app.pop_screen()
+
+    def do_help(self) -> None:
+        """Show all keys."""
+        self.app.push_screen(HelpOverlay(self.VIEW))
+
+    async def do_quit(self) -> None:
+        """Leave, after a question where work would stop."""
+        await self.app.run_action("leave")
+
+    async def do_palette(self) -> None:
+        """Find an action by name."""
+        await self.app.run_action("find_action")
+
+    async def do_theme(self) -> None:
+        """Show the next theme."""
+        await self.app.run_action("next_theme")
+
+    async def do_launch(self) -> None:
+        """Choose, estimate and launch a spec file."""
+        await self.app.run_action("launch")

@@ -1,0 +1,100 @@
+"""The live feed: one task that reads the backend's stream into the view states, and says how the connection stands."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, cast
+
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.events import EventBatch
+from nodus_tui.view_state.campaigns import CampaignsState
+from nodus_tui.view_state.group import GroupState
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries to reach the backend again."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How the stream stands."""
+
+    state: Literal["connecting", "live", "lost"]
+    detail: str = ""
+    since: datetime | None = None
+    next_try: datetime | None = None
+
+
+class LiveFeed:
+    """The states of all open views, kept true by the backend's events."""
+
+    def __init__(self, backend: Backend, *, clock: Callable[[], datetime], changed: Callable[[], None]) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._changed = changed
+        self.campaigns = CampaignsState()
+        self.groups: dict[str, GroupState] = {}
+        self.connection = Connection("connecting")
+
+    async def run(self) -> None:
+        """Read for ever; after a loss try again, with growing pauses, and take the whole state anew."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._load()
+                pause = FIRST_PAUSE
+                await self._follow(self.campaigns.cursor)
+            except NodusError as error:
+                now = self._clock()
+                since = self.connection.since if self.connection.state == "lost" else now
+                self.connection = Connection("lost", error.detail, since, now + timedelta(seconds=pause))
+                self._changed()
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
+
+    async def _load(self) -> None:
+        self.campaigns.load(await self._backend.snapshot())
+        for name, state in tuple(self.groups.items()):
+            state.await_snapshot()
+            state.load(await self._backend.snapshot(runs_of=name))
+        self.connection = Connection("live")
+        self._changed()
+
+    async def _follow(self, cursor: int) -> None:
+        # A stream may be a generator; then it must be closed here and now, not when memory is tidied.
+        async with aclosing(cast("Any", self._backend.watch(after=cursor))) as batches:
+            async for batch in batches:
+                self.take(batch)
+        raise NodusError(ErrorCode.UNAVAILABLE, "the backend ended its stream of changes")
+
+    def take(self, batch: EventBatch) -> None:
+        """Fold one batch into every state that it concerns."""
+        changed = False
+        for event in batch.events:
+            changed = self.campaigns.fold(event) or changed
+            for state in self.groups.values():
+                changed = state.fold(event) or changed
+        if changed:
+            self._changed()
+
+    async def open_group(self, name: str) -> GroupState:
+        """The state of one group with its runs; raises NodusError when the backend cannot give it."""
+        state = self.groups.get(name)
+        if state is None:
+            state = self.groups[name] = GroupState(name)
+        await self.reload_group(name)
+        return state
+
+    async def reload_group(self, name: str) -> None:
+        """Take a group's snapshot (again)."""
+        state = self.groups[name]
+        state.await_snapshot()
+        state.load(await self._backend.snapshot(runs_of=name))
+        self._changed()
+
+    def close_group(self, name: str) -> None:
+        """No view shows it any more."""
+        self.groups.pop(name, None)

@@ -1,0 +1,215 @@
+"""One group: progress by verdict, money, pass rate with coverage, and its runs."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.screens import acting
+from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.filter_bar import FilterBar
+from nodus_tui.screens.run import RunScreen
+from nodus_tui.screens.services import Services
+from nodus_tui.view_state.campaigns import seconds_left, status_of
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
+from nodus_tui.view_state.figures import span_text
+from nodus_tui.view_state.filtering import Filter
+from nodus_tui.view_state.group import GroupState
+from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.run_columns import why_line
+from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.wrapping import wrapped
+
+_HEAD_LINES = 8
+
+
+class GroupScreen(ViewScreen):
+    """One group and its runs."""
+
+    VIEW: ClassVar[View] = View.GROUP
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.GROUP)]
+    DEFAULT_CSS = """
+    GroupScreen #head { padding: 0 1; margin: 0 0 1 0; }
+    GroupScreen #why { padding: 0 1; }
+    """
+
+    def __init__(self, services: Services, name: str) -> None:
+        super().__init__(services)
+        self.group_name = name
+        self.state = services.feed.groups.get(name) or GroupState(name)
+        services.feed.groups[name] = self.state
+        self._problem = ""
+
+    def body(self) -> ComposeResult:
+        """Figures, runs, filter, the selected run's reason in full."""
+        yield SpanBlock(widget_id="head")
+        yield LineTable(self.state.rows, self.services.now(), widget_id="runs")
+        yield FilterBar(self._filter)
+        yield SpanBlock(widget_id="why")
+
+    @property
+    def table(self) -> LineTable[AgentRun]:
+        """The runs."""
+        table: LineTable[AgentRun] = self.query_one("#runs", LineTable)
+        return table
+
+    def on_mount(self) -> None:
+        """Ask for the runs; keys go to the table."""
+        self.table.focus()
+        self.run_worker(self._load(), exit_on_error=True)
+
+    def on_unmount(self) -> None:
+        """Nobody looks at the runs any more."""
+        self.services.feed.close_group(self.group_name)
+
+    async def _load(self) -> None:
+        try:
+            await self.services.feed.open_group(self.group_name)
+        except NodusError as error:
+            self._problem = error.detail
+            self.notice(
+                f"! The runs of {self.group_name} cannot be read: {error.detail}. Esc goes back; opening it again tries again.", Tone.BAD
+            )
+        self.show()
+
+    def crumbs(self) -> tuple[str, ...]:
+        """Where this is."""
+        return ("campaigns", self.group_name)
+
+    def headline(self) -> Line:
+        """The phase, and the forecast."""
+        group = self.state.group
+        if group is None:
+            return ()
+        left = seconds_left(status_of(group), self.services.now())
+        forecast = line(Span(f"~{span_text(left)} left", Tone.MARK)) if left is not None else ()
+        return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
+
+    def status_parts(self) -> tuple[Line, ...]:
+        """Where the cursor is, and how runs of former attempts count."""
+        past = len(self.state.past)
+        return (
+            self.query_one(FilterBar).words(),
+            line(muted(self.table.place_text)) if len(self.state.rows) else (),
+            line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
+        )
+
+    def moving(self) -> bool:
+        """Times of runs and forecasts move while it goes on."""
+        return self.state.moving()
+
+    def show_state(self) -> None:
+        """Figures, runs, and the selected run's reason."""
+        now = self.services.now()
+        self.query_one("#head", SpanBlock).show(lambda width: tuple(wrapped(self.state.head(width, now), width))[:_HEAD_LINES])
+        self.table.show_empty(self._empty())
+        self.table.show(now)
+        run = self.table.cursor_item
+        why = why_line(run, now) if run is not None else ()
+        self.query_one("#why", SpanBlock).show(lambda width: wrapped((why,), width)[:2] if why else ((),))
+
+    def _empty(self) -> tuple[Line, ...]:
+        if self._problem:
+            return (line(Span(self._problem, Tone.BAD)), line(muted("Esc goes back; opening the group again tries again.")))
+        if not self.state.loaded:
+            return (line(muted("Reading the runs…")),)
+        if self.state.gone:
+            return (line(f"There is no group {self.group_name} any more. "), line(Span("Esc", Tone.KEY), muted(" goes back.")))
+        if self.state.rows.total:
+            return (
+                line("No run passes the filter. ", Span("/", Tone.KEY), muted(" then "), Span("Esc", Tone.KEY), muted(" takes it away.")),
+            )
+        return (line("No runs yet: the tasks are being made."),)
+
+    def on_line_table_cursor_moved(self) -> None:
+        """Another run is selected."""
+        self.show()
+
+    def on_line_table_row_opened(self) -> None:
+        """A click on the selected row."""
+        self.do_open()
+
+    def on_filter_bar_closed(self) -> None:
+        """Back to the rows."""
+        self.table.focus()
+        self.show()
+
+    def _filter(self, chosen: Filter | None) -> None:
+        self.state.filter(chosen)
+        self.show()
+
+    # Actions
+
+    def do_open(self) -> None:
+        """Open the selected run."""
+        run = self.table.cursor_item
+        if run is not None:
+            self.app.push_screen(RunScreen(self.services, self.state, run.name))
+
+    def do_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(FilterBar).open()
+
+    def do_sort(self) -> None:
+        """Sort by the next column."""
+        self.table.sort_next()
+        self.show()
+
+    def do_reverse(self) -> None:
+        """Turn the order round."""
+        self.table.sort_by(self.state.rows.sort_key)
+        self.show()
+
+    def do_copy(self) -> None:
+        """Copy the row."""
+        acting.copy_row(self, self.table.row_texts())
+
+    def _selected(self) -> AgentRun | None:
+        if self.table.cursor_item is None:
+            self.notice("No run is selected.", Tone.WARN)
+        return self.table.cursor_item
+
+    def _group(self) -> AgentGroup | None:
+        if self.state.group is None:
+            self.notice(f"The group {self.group_name} is not there.", Tone.WARN)
+        return self.state.group
+
+    async def do_kill(self) -> None:
+        """Kill the selected run."""
+        if (run := self._selected()) is not None:
+            await acting.kill_run(self, run)
+
+    async def do_extend(self) -> None:
+        """Give the selected run a higher cap."""
+        if (run := self._selected()) is not None:
+            await acting.extend_run(self, run)
+
+    async def do_retry(self) -> None:
+        """Run the selected unscored case again."""
+        if (run := self._selected()) is not None:
+            await acting.retry_run(self, run)
+
+    async def do_kill_group(self) -> None:
+        """Kill the group."""
+        if (group := self._group()) is not None:
+            await acting.kill_group(self, group)
+
+    async def do_extend_group(self) -> None:
+        """Raise the group's cap."""
+        if (group := self._group()) is not None:
+            await acting.extend_group(self, group)
+
+    async def do_retry_group(self) -> None:
+        """Run all unscored cases again."""
+        if (group := self._group()) is not None:
+            await acting.retry_group(self, group)
+
+    async def do_resume(self) -> None:
+        """Let the group go on."""
+        if (group := self._group()) is not None:
+            await acting.resume_group(self, group)

@@ -1,0 +1,318 @@
+"""Launching: choose a spec file, see what it may cost or what is wrong with it, launch."""
+
+import asyncio
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from nodus_tui.contract.errors import Fault, NodusError
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.spec_loading.files import read_sources
+from nodus_tui.contract.spec_loading.loader import load_specs
+from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.services import Services
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.estimates import estimate_lines, estimated_name, fault_count, fault_lines
+from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.widgets.dialogs import PromptDialog
+from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_pane import TextPane
+from nodus_tui.widgets.wrapping import wrapped
+
+DEFAULT_MINUTES = Decimal(10)
+_MAX_SUGGESTIONS = 200
+_MAX_DEPTH = 3
+_HEAD_BYTES = 65_536
+_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+
+
+@dataclass(frozen=True)
+class SpecFile:
+    """A file that looks like a spec with a group in it."""
+
+    path: str
+
+
+def find_specs(folder: Path) -> tuple[SpecFile, ...]:
+    """Spec files with an AgentGroup below a folder, near ones first; what cannot be read is left out."""
+    found: list[SpecFile] = []
+    level = [folder]
+    for _ in range(_MAX_DEPTH):
+        below: list[Path] = []
+        for place in level:
+            try:
+                entries = sorted(place.iterdir())
+            except OSError:
+                continue
+            for entry in entries:
+                if entry.name.startswith(".") or entry.name in _SKIPPED:
+                    continue
+                if entry.is_dir():
+                    below.append(entry)
+                elif entry.suffix.lower() in {".yaml", ".yml"} and _holds_group(entry):
+                    found.append(SpecFile(str(entry.relative_to(folder))))
+        level = below
+        if len(found) >= _MAX_SUGGESTIONS:
+            break
+    return tuple(found[:_MAX_SUGGESTIONS])
+
+
+def _holds_group(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b"AgentGroup" in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+
+
+_FILE_COLUMNS: tuple[Column[SpecFile], ...] = (
+    Column("path", "SPEC FILES HERE", 20, lambda file, _now: line(file.path), lambda _file: None, grow=200),
+)
+
+
+class LaunchDialog(ModalScreen[str | None]):
+    """Asks for the path of a spec file; those below the current folder are offered."""
+
+    AUTO_FOCUS = "Input"
+    DEFAULT_CSS = """
+    LaunchDialog LineTable { height: 8; margin-top: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("tab", "take", show=False, priority=True),
+    ]
+
+    def __init__(self, folder: Path, now: Callable[[], datetime]) -> None:
+        super().__init__()
+        self.folder = folder
+        self.now = now
+        self.rows: Rows[SpecFile] = Rows(_FILE_COLUMNS, sort="path")
+
+    def compose(self) -> ComposeResult:
+        """Title, path, suggestions, help."""
+        with Vertical(id="dialog"):
+            yield SpanBlock(widget_id="text")
+            entry = Input(id="path")
+            entry.cursor_blink = False
+            yield entry
+            yield LineTable(self.rows, self.now(), widget_id="files")
+            yield SpanBlock(widget_id="problem")
+
+    def on_mount(self) -> None:
+        """Look for files beside the screen."""
+        self.query_one("#text", SpanBlock).show(
+            lambda _width: (line(Span("Launch a spec file", Tone.TITLE), muted("  nothing starts before you have seen its estimate")),)
+        )
+        self._say(
+            line(
+                Span("Enter", Tone.KEY),
+                muted(" estimates  "),
+                Span("↑ ↓", Tone.KEY),
+                muted(" choose  "),
+                Span("Tab", Tone.KEY),
+                muted(" takes the path  "),
+                Span("Esc", Tone.KEY),
+                muted(" cancels"),
+            )
+        )
+        self.query_one(LineTable).show_empty((line(muted("Looking for spec files…")),))
+        self.run_worker(self._look(), exit_on_error=True)
+
+    def _say(self, what: Line) -> None:
+        self.query_one("#problem", SpanBlock).show(lambda width: wrapped((what,), width))
+
+    async def _look(self) -> None:
+        for file in await asyncio.to_thread(find_specs, self.folder):
+            self.rows.put(file.path, file)
+        table = self.query_one(LineTable)
+        table.show_empty((line(muted("No spec file with an AgentGroup here; type the path of one.")),))
+        table.show(self.now())
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """What is typed narrows the suggestions."""
+        typed = event.value.strip().casefold()
+        self.rows.keep_only((lambda file: typed in file.path.casefold()) if typed else None)
+        self.query_one(LineTable).show(self.now())
+
+    def _selected(self) -> str:
+        table: LineTable[SpecFile] = self.query_one(LineTable)
+        return table.cursor_item.path if table.cursor_item is not None else ""
+
+    def action_move(self, by: int) -> None:
+        """Choose a suggestion."""
+        self.query_one(LineTable).action_move(by)
+
+    def action_take(self) -> None:
+        """Take the suggestion's path into the input."""
+        if self._selected():
+            entry = self.query_one(Input)
+            entry.value = self._selected()
+            entry.cursor_position = len(entry.value)
+
+    def on_line_table_row_opened(self, event: LineTable.RowOpened) -> None:
+        """A click on the chosen suggestion."""
+        self.dismiss(str(self.folder / event.key))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The typed path where it names something, else the chosen suggestion."""
+        typed = event.value.strip()
+        path = self.folder / Path(typed).expanduser() if typed else None
+        if path is not None and path.exists():
+            self.dismiss(str(path))
+        elif self._selected():
+            self.dismiss(str(self.folder / self._selected()))
+        else:
+            self._say(line(Span(f"! There is no file {typed}." if typed else "! Type the path of a spec file.", Tone.BAD)))
+
+    def action_cancel(self) -> None:
+        """Launch nothing."""
+        self.dismiss(None)
+
+
+class EstimateScreen(ViewScreen):
+    """What a file's groups may cost and how long they take, or every fault of it."""
+
+    VIEW: ClassVar[View] = View.ESTIMATE
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.ESTIMATE)]
+    DEFAULT_CSS = """
+    EstimateScreen TextPane { padding: 1 2; }
+    """
+
+    def __init__(self, services: Services, path: str, launched: Callable[[str], None]) -> None:
+        super().__init__(services)
+        self.path = path
+        self.minutes = DEFAULT_MINUTES
+        self._launched = launched
+        self._bundle: SpecBundle | None = None
+        self._estimates: tuple[Estimate | KindEstimate, ...] = ()
+        self._faults: tuple[Fault, ...] = ()
+        self._problem = ""
+        self._working = "Reading and estimating…"
+
+    def body(self) -> ComposeResult:
+        """One scrolling text."""
+        yield TextPane(widget_id="estimate")
+
+    def crumbs(self) -> tuple[str, ...]:
+        """Where this is."""
+        return ("launch", self.path)
+
+    def status_parts(self) -> tuple[Line, ...]:
+        """What can be done."""
+        if self._working:
+            return (line(muted(self._working)),)
+        if self._estimates:
+            return (
+                line(Span("Enter", Tone.KEY), " launches ", strong(", ".join(estimated_name(estimate) for estimate in self._estimates))),
+            )
+        return (line(Span("r", Tone.KEY), muted(" reads the file again  "), Span("Esc", Tone.KEY), muted(" goes back")),)
+
+    def on_mount(self) -> None:
+        """Read and estimate."""
+        self.query_one(TextPane).focus()
+        self.run_worker(self._estimate(), exit_on_error=True)
+
+    async def _estimate(self) -> None:
+        self._bundle, self._estimates, self._faults, self._problem = None, (), (), ""
+        self._working = "Reading and estimating…"
+        self.show()
+        try:
+            bundle = await asyncio.to_thread(lambda: load_specs(read_sources((self.path,), io.BytesIO())))
+            self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.minutes)
+            self._bundle = bundle
+            if not self._estimates:
+                self._problem = "There is no AgentGroup in this file: Enter applies its other resources, nothing runs."
+        except NodusError as error:
+            self._faults, self._problem = error.faults, error.detail
+        self._working = ""
+        self.show()
+
+    def show_state(self) -> None:
+        """The text."""
+        pane = self.query_one(TextPane)
+        pane.show(wrapped(self._lines(), pane.text_width - 4))
+
+    def on_text_pane_resized(self) -> None:
+        """Fit the text to the width."""
+        self.show_state()
+
+    def _lines(self) -> list[Line]:
+        if self._working:
+            return [line(muted(self._working))]
+        if self._faults:
+            return [line(Span(fault_count(self._faults), Tone.WARN)), (), *fault_lines(self._faults)]
+        lines: list[Line] = [line(Span(self._problem, Tone.WARN if self._bundle else Tone.BAD)), ()] if self._problem else []
+        for estimate in self._estimates:
+            lines.extend((*estimate_lines(estimate), ()))
+        if self._estimates:
+            lines.append(line(muted("Ceilings, not forecasts: no group ever spends more on models than its cap.")))
+        return lines
+
+    # Actions
+
+    def do_leave(self) -> None:
+        """Launch nothing."""
+        self.app.pop_screen()
+
+    async def do_reload(self) -> None:
+        """Read the file again."""
+        await self._estimate()
+
+    async def do_minutes(self) -> None:
+        """Estimate with other minutes a case."""
+        answer = await self.app.push_screen_wait(
+            PromptDialog("Minutes that one case takes", (), value=f"{self.minutes}", problem=minutes_problem),
+        )
+        if answer is not None:
+            self.minutes = Decimal(answer[0].strip())
+            await self._estimate()
+
+    async def do_start(self) -> None:
+        """Launch."""
+        if self._bundle is None or self._working:
+            self.notice("There is nothing to launch yet: mend the file and press r.", Tone.WARN)
+            return
+        self._working = "Launching…"
+        self.show()
+        try:
+            outcome = await self.services.backend.apply(self._bundle, author=self.services.author)
+        except NodusError as error:
+            self._faults, self._problem = error.faults, error.detail
+            self._bundle, self._estimates = None, ()
+            self._working = ""
+            self.show()
+            return
+        groups = [document.resource.name for document in self._bundle if isinstance(document.resource, AgentGroup)]
+        done = "; ".join(f"{document.kind} {document.name} {document.outcome}" for document in outcome.documents)
+        self.app.pop_screen()
+        self._launched(groups[0] if groups else "")
+        if isinstance(self.app.screen, ViewScreen):
+            self.app.screen.notice(f"✓ {done}.", Tone.GOOD)
+
+
+def minutes_problem(text: str) -> str:
+    """What is wrong with typed minutes; empty when nothing is."""
+    try:
+        minutes = Decimal(text.strip())
+    except InvalidOperation:
+        return "Type a number of minutes, such as 10 or 0.5."
+    if not minutes.is_finite() or not 0 < minutes <= 1440:
+        return "Minutes lie above 0 and at most at 1440."
+    return ""

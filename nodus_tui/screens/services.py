@@ -1,0 +1,25 @@
+"""What a screen may ask of the application around it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from nodus_tui.contract.backend import Backend
+from nodus_tui.screens.feed import LiveFeed
+
+
+@dataclass(frozen=True)
+class Services:
+    """One for all screens of an app."""
+
+    backend: Backend
+    feed: LiveFeed
+    now: Callable[[], datetime]
+    """The time, in the zone in which clock times are shown."""
+    author: str
+    """Who acts: a login name."""
+    copy_file: Path
+    """Where `y` also writes what it copies, for terminals without a clipboard."""
+    folder: Path
+    """Where spec files are looked for."""

@@ -1,0 +1,203 @@
+"""Dialogs: a question with Cancel chosen at first, a question for one text, and the list of all keys."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.key_actions import MOVING, VIEW_TITLES, View, actions_of, shown_key
+from nodus_tui.view_state.proposals import Question
+from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
+from nodus_tui.widgets.choice_row import ChoiceRow
+from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_pane import TextPane
+from nodus_tui.widgets.wrapping import wrapped
+
+HELP_INDENT = 15
+"""Cells of the keys before what they do."""
+
+DIALOG_CSS = """
+ModalScreen { align: center middle; background: $background 60%; }
+ModalScreen:ansi { background: transparent; }
+#dialog { width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 1 2; background: $panel; border: round $primary; }
+#dialog SpanBlock { background: $panel; }
+#dialog ChoiceRow { background: $panel; margin-top: 1; }
+#dialog TextPane, #dialog LineTable { background: $panel; }
+#dialog Input { background: $surface; margin: 1 0 0 0; padding: 0 1; border: none; height: 1; }
+#dialog #problem { margin-top: 1; }
+"""
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Asks before something that cannot be taken back. Enter at once means Cancel."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n,q", "cancel", show=False),
+        Binding("tab", "app.focus_next", show=False),
+        Binding("shift+tab", "app.focus_previous", show=False),
+    ]
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self.question = question
+
+    def compose(self) -> ComposeResult:
+        """Title, lines, what must be typed, buttons."""
+        with Vertical(id="dialog"):
+            yield SpanBlock(widget_id="text")
+            if self.question.typed:
+                yield Input(id="typed", placeholder=self.question.typed)
+                yield SpanBlock(widget_id="problem")
+            yield ChoiceRow(("Cancel", self.question.go), dangerous=True, widget_id="choices")
+
+    def on_mount(self) -> None:
+        """Fill in the text."""
+        lines: list[Line] = [line(Span(self.question.title, Tone.WARN)), (), *self.question.lines]
+        if self.question.typed:
+            lines += [(), line("Type ", strong(self.question.typed), " to do it:")]
+        self.query_one("#text", SpanBlock).show(lambda width: wrapped(lines, width))
+        self.query_one("#typed" if self.question.typed else "#choices").focus()
+
+    def on_input_submitted(self, _event: Input.Submitted) -> None:
+        """The typed text leads to the buttons, it does nothing by itself."""
+        self.query_one(ChoiceRow).focus()
+
+    def on_choice_row_pressed(self, event: ChoiceRow.Pressed) -> None:
+        """Cancel, or do it where what must be typed is typed."""
+        if event.index == 0:
+            self.dismiss(result=False)
+            return
+        if self.question.typed and self.query_one("#typed", Input).value.strip() != self.question.typed:
+            problem = line(Span(f"Type {self.question.typed} above first.", Tone.BAD))
+            self.query_one("#problem", SpanBlock).show(lambda _width: (problem,))
+            self.query_one("#typed").focus()
+            return
+        self.dismiss(result=True)
+
+    def action_cancel(self) -> None:
+        """Do nothing."""
+        self.dismiss(result=False)
+
+
+class PromptDialog(ModalScreen[tuple[str, bool] | None]):
+    """Asks for one text, says what is wrong with it as it is typed, and offers one switch where there is one."""
+
+    AUTO_FOCUS = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("tab,shift+tab", "switch", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, title: str, lines: Sequence[Line], *, value: str, problem: Callable[[str], str], switch: tuple[str, str] | None = None
+    ) -> None:
+        super().__init__()
+        self.title_text = title
+        self.lines = tuple(lines)
+        self.value = value
+        self.problem = problem
+        self.switch = switch
+        self.switched = False
+
+    def compose(self) -> ComposeResult:
+        """Title, lines, the input, what is wrong, the switch."""
+        with Vertical(id="dialog"):
+            yield SpanBlock(widget_id="text")
+            yield Input(value=self.value, id="value")
+            yield SpanBlock(widget_id="problem")
+
+    def on_mount(self) -> None:
+        """Fill in the text."""
+        lines = [line(Span(self.title_text, Tone.TITLE)), (), *self.lines]
+        self.query_one("#text", SpanBlock).show(lambda width: wrapped(lines, width))
+        self._show_problem(self.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Check as it is typed."""
+        self._show_problem(event.value)
+
+    def _show_problem(self, value: str) -> None:
+        problem = self.problem(value)
+        below = (
+            line(Span(f"! {problem}", Tone.BAD))
+            if problem
+            else line(Span("Enter", Tone.KEY), muted(" does it  "), Span("Esc", Tone.KEY), muted(" cancels"))
+        )
+        lines: list[Line] = [below]
+        if self.switch is not None:
+            lines += [(), line(Span("Tab", Tone.KEY), muted("  "), self.switch[self.switched])]
+        self.query_one("#problem", SpanBlock).show(lambda width: wrapped(lines, width))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give it back where nothing is wrong with it."""
+        if not self.problem(event.value):
+            self.dismiss((event.value, self.switched))
+
+    def action_switch(self) -> None:
+        """Turn the switch."""
+        if self.switch is not None:
+            self.switched = not self.switched
+            self._show_problem(self.query_one(Input).value)
+
+    def action_cancel(self) -> None:
+        """Do nothing."""
+        self.dismiss(None)
+
+
+class HelpOverlay(ModalScreen[None]):
+    """All keys of a view, and what the signs mean; made from the list of actions."""
+
+    AUTO_FOCUS = "TextPane"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "close", show=False)]
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self.view = view
+
+    def compose(self) -> ComposeResult:
+        """One scrolling text."""
+        with Vertical(id="dialog", classes="help"):
+            yield TextPane(widget_id="help")
+
+    def on_text_pane_resized(self) -> None:
+        """Fit the text to the width."""
+        pane = self.query_one(TextPane)
+        pane.show(wrapped(help_lines(self.view), pane.text_width, hang=HELP_INDENT))
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+
+def help_lines(view: View) -> list[Line]:
+    """The help of a view."""
+    lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
+    for action in actions_of(view):
+        keys = " ".join(shown_key(key) for key in action.keys)
+        lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
+    lines.append(())
+    lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in MOVING)
+    lines += [(), line(Span("Signs", Tone.TITLE)), ()]
+    signs: tuple[tuple[str, tuple[Sign, ...]], ...] = (
+        ("verdicts", tuple(VERDICT_SIGNS.values())),
+        ("runs", tuple(RUN_SIGNS.values())),
+        ("groups", tuple(GROUP_SIGNS.values())),
+    )
+    for name, row in signs:
+        lines.append(line(muted(name.ljust(HELP_INDENT)), *(Span(f"{sign.glyph} {sign.word}  ", sign.tone) for sign in row)))
+    lines += [
+        line(muted("marks".ljust(HELP_INDENT)), Span("~ an estimate  u unconfirmed spend  simulated  notional", Tone.MARK)),
+        (),
+        line(
+            muted("pass rate".ljust(HELP_INDENT)),
+            "Correct ÷ (Correct + Incorrect + Invalid) ± half of its 95 % interval in points, and how many of all cases are scored. ",
+            "What failed outside the model stays unscored: it is never a zero.",
+        ),
+    ]
+    return lines

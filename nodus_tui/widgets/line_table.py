@@ -1,0 +1,327 @@
+"""The line table: one strip a row, painted again only where a visible row changed. Ten thousand rows cost what the visible ones cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Generic
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, plain, safe_line
+from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.widgets.paint import Paint, paint_of
+
+_MARGIN = 2
+"""Cells before the first column: the cursor's own mark stands there, so that it needs no colour."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a line of the screen shows."""
+
+    key: str
+    cells: tuple[Line, ...]
+    cursor: bool
+
+
+class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
+    """A table over `Rows`. Call `show(now)` when the rows may have changed."""
+
+    DEFAULT_CSS = """
+    LineTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; overflow-y: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "move_page(-1)", show=False),
+        Binding("pagedown", "move_page(1)", show=False),
+        Binding("home,g", "move_to_first", show=False),
+        Binding("end,G", "move_to_last", show=False),
+    ]
+
+    class RowOpened(Message):
+        """A row was clicked while it was selected."""
+
+        def __init__(self, table: "LineTable[Item]", key: str) -> None:
+            super().__init__()
+            self.table = table
+            self.key = key
+
+    class CursorMoved(Message):
+        """Another row is selected."""
+
+        def __init__(self, table: "LineTable[Item]", key: str | None) -> None:
+            super().__init__()
+            self.table = table
+            self.key = key
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the last place of the cursor matters."""
+            return isinstance(message, LineTable.CursorMoved) and message.table is self.table
+
+    def __init__(self, rows: Rows[Item], now: datetime, *, widget_id: str | None = None) -> None:
+        super().__init__(id=widget_id)
+        self.rows = rows
+        self.now = now
+        self.cursor_key: str | None = None
+        self._cursor_index = 0
+        self._placed: tuple[Placed[Item], ...] = ()
+        self._drawn: list[_Drawn | None] = []
+        self._empty: tuple[Line, ...] = ()
+        self._shown_count = -1
+        self._focus_shown: tuple[bool, str | None] = (False, None)
+        self._header: tuple[str, bool, int] | None = None
+        self.rows_made = 0
+        """Rows whose cells were made: what tests count."""
+        self.lines_refreshed = 0
+        """Lines that were sent to be painted again: what tests count."""
+
+    # What is shown
+
+    def show(self, now: datetime) -> None:
+        """The rows may have changed, or the time: paint again what now reads otherwise."""
+        self.now = now
+        self._settle_cursor()
+        self._settle_size()
+        self._refresh_changed()
+
+    def show_empty(self, lines: Sequence[Line]) -> None:
+        """What stands in the table when it has no rows: what that means and what to do."""
+        if tuple(lines) != self._empty:
+            self._empty = tuple(lines)
+            if not len(self.rows):
+                self.refresh()
+
+    def use_rows(self, rows: Rows[Item]) -> None:
+        """Show other rows from now on."""
+        self.rows = rows
+        self.cursor_key, self._cursor_index = None, 0
+        self._drawn = []
+
+    def repaint(self) -> None:
+        """Everything looks otherwise: another theme."""
+        self._drawn = []
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Other columns may fit."""
+        self._placed = place(self.rows.columns, max(1, self.size.width - _MARGIN))
+        self._settle_cursor()
+        self._settle_size()
+        self._scroll_to_cursor()
+        self.repaint()
+
+    def on_focus(self) -> None:
+        """The cursor's mark is shown in the focused table only."""
+        self._refresh_changed()
+
+    def on_blur(self) -> None:
+        """See on_focus."""
+        self._refresh_changed()
+
+    def _settle_size(self) -> None:
+        if len(self.rows) != self._shown_count:
+            was_empty = self._shown_count <= 0
+            self._shown_count = len(self.rows)
+            self.virtual_size = Size(0, self._shown_count + 1)
+            if was_empty or not self._shown_count:
+                self.refresh()
+
+    def _settle_cursor(self) -> None:
+        """Keep the cursor on its item wherever that went; where it is gone, stay at its place."""
+        index = self.rows.index_of(self.cursor_key) if self.cursor_key is not None else None
+        if index is None:
+            index = min(self._cursor_index, len(self.rows) - 1)
+            self._set_cursor(index)
+        self._cursor_index = max(0, index)
+
+    def _set_cursor(self, index: int) -> None:
+        key = self.rows.key_at(index) if 0 <= index < len(self.rows) else None
+        self._cursor_index = max(0, index)
+        if key != self.cursor_key:
+            self.cursor_key = key
+            self.post_message(self.CursorMoved(self, key))
+
+    @property
+    def cursor_item(self) -> Item | None:
+        """The selected item."""
+        return self.rows.find(self.cursor_key) if self.cursor_key is not None else None
+
+    @property
+    def place_text(self) -> str:
+        """Where the cursor is, such as `3 of 100`, and how many the filter hides."""
+        hidden = self.rows.total - len(self.rows)
+        at = f"{self._cursor_index + 1} of {len(self.rows)}" if len(self.rows) else "0"
+        return f"{at} ({hidden} hidden)" if hidden else at
+
+    def row_texts(self) -> tuple[tuple[str, str], ...]:
+        """The selected row as title and text of every column: what is copied."""
+        item = self.cursor_item
+        if item is None:
+            return ()
+        return tuple((column.title or column.key, plain(safe_line(column.cell(item, self.now)))) for column in self.rows.columns)
+
+    # Painting
+
+    def _what(self, y: int) -> _Drawn | None:
+        """What the line y of the viewport shows; None below the last row."""
+        index = y - 1 + self.scroll_offset.y
+        if y < 1 or index >= len(self.rows):
+            return None
+        key = self.rows.key_at(index)
+        item = self.rows.item(key)
+        self.rows_made += 1
+        cells = tuple(cut_line(placed.column.cell(item, self.now), placed.width) for placed in self._placed)
+        return _Drawn(key, cells, cursor=key == self.cursor_key)
+
+    def _refresh_changed(self) -> None:
+        height, width = self.size.height, self.size.width
+        header = (self.rows.sort_key, self.rows.descending, width)
+        if header != self._header:
+            self._refresh_line(0)
+        for y in range(1, height):
+            old = self._drawn[y] if y < len(self._drawn) else None
+            if self._what(y) != old:
+                self._refresh_line(y)
+        focus = (self.has_focus, self.cursor_key)
+        if focus != self._focus_shown:
+            self._focus_shown = focus
+            index = self.rows.index_of(self.cursor_key) if self.cursor_key is not None else None
+            if index is not None and 1 <= (y := index + 1 - self.scroll_offset.y) < height:
+                self._refresh_line(y)
+
+    def _refresh_line(self, y: int) -> None:
+        self.lines_refreshed += 1
+        self.refresh(Region(0, y, self.size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the viewport: the titles, a row, or nothing."""
+        width, paint = self.size.width, paint_of(self)
+        if y == 0:
+            self._header = (self.rows.sort_key, self.rows.descending, width)
+            return self._title_strip(paint, width)
+        drawn = self._what(y)
+        if y >= len(self._drawn):
+            self._drawn.extend([None] * (y + 1 - len(self._drawn)))
+        self._drawn[y] = drawn
+        if drawn is None:
+            return self._empty_strip(paint, y, width)
+        base = paint.cursor if drawn.cursor else None
+        mark = "▌" if drawn.cursor and self.has_focus else "│" if drawn.cursor else ""
+        return self._cells_strip(paint, drawn.cells, width, line_mark=mark, base=base)
+
+    def _empty_strip(self, paint: Paint, y: int, width: int) -> Strip:
+        if len(self.rows) or not 2 <= y < 2 + len(self._empty):
+            return Strip.blank(width)
+        return paint.strip((Span("  "), *self._empty[y - 2]), width)
+
+    def _cells_strip(self, paint: Paint, cells: Sequence[Line], width: int, *, line_mark: str, base: Style | None) -> Strip:
+        segments: list[Segment] = paint.segments((Span(line_mark.ljust(_MARGIN), Tone.KEY),), _MARGIN, base=base)
+        for index, (placed, cell) in enumerate(zip(self._placed, cells, strict=True)):
+            if index:
+                segments.extend(paint.segments((), GAP, base=base))
+            segments.extend(paint.segments(cell, placed.width, right=placed.column.right, base=base))
+        used = _MARGIN + sum(placed.width for placed in self._placed) + GAP * max(0, len(self._placed) - 1)
+        if used < width:
+            segments.extend(paint.segments((), width - used, base=base))
+        return Strip(segments, max(used, width)).adjust_cell_length(width)
+
+    def _title_strip(self, paint: Paint, width: int) -> Strip:
+        return self._cells_strip(paint, tuple(self._title(placed) for placed in self._placed), width, line_mark="", base=None)
+
+    def _title(self, placed: Placed[Item]) -> Line:
+        column: Column[Item] = placed.column
+        if column.key != self.rows.sort_key:
+            return (Span(column.title, Tone.MUTED),)
+        arrow = "▼" if self.rows.descending else "▲"
+        room = placed.width - 1
+        return (Span(column.title[:room] + arrow, Tone.KEY),)
+
+    # Moving
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor by rows."""
+        self.move_to(self._cursor_index + by)
+
+    def action_move_page(self, by: int) -> None:
+        """Move the cursor by pages."""
+        self.move_to(self._cursor_index + by * max(1, self.size.height - 2))
+
+    def action_move_to_first(self) -> None:
+        """Move the cursor to the first row."""
+        self.move_to(0)
+
+    def action_move_to_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.move_to(len(self.rows) - 1)
+
+    def move_to(self, index: int) -> None:
+        """Select the row at a place, or the nearest there is, and bring it into view."""
+        self._set_cursor(max(0, min(index, len(self.rows) - 1)))
+        self._scroll_to_cursor()
+        self._refresh_changed()
+
+    def select(self, key: str) -> None:
+        """Select a row by its key, where it is shown."""
+        index = self.rows.index_of(key)
+        if index is not None:
+            self.move_to(index)
+
+    def _scroll_to_cursor(self) -> None:
+        page = max(1, self.size.height - 1)
+        top = self.scroll_offset.y
+        if self._cursor_index < top:
+            self.scroll_to(y=self._cursor_index, animate=False)
+        elif self._cursor_index >= top + page:
+            self.scroll_to(y=self._cursor_index - page + 1, animate=False)
+
+    # Order
+
+    def sort_by(self, key: str) -> None:
+        """Sort by a column; by the same one again turns the order round."""
+        self.rows.sort_by(key, descending=not self.rows.descending if key == self.rows.sort_key else False)
+        self._settle_cursor()
+        self._scroll_to_cursor()
+        self._refresh_changed()
+
+    def sort_next(self) -> None:
+        """Sort by the next column that is shown."""
+        keys = [placed.column.key for placed in self._placed if placed.column.title]
+        at = keys.index(self.rows.sort_key) if self.rows.sort_key in keys else -1
+        if keys:
+            self.sort_by(keys[(at + 1) % len(keys)])
+
+    def on_click(self, event: events.Click) -> None:
+        """Select, or open what is selected; a title sorts."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        event.stop()
+        if offset.y == 0:
+            key = self._column_at(offset.x)
+            if key is not None:
+                self.sort_by(key)
+            return
+        index = offset.y - 1 + self.scroll_offset.y
+        if index >= len(self.rows):
+            return
+        if self.rows.key_at(index) == self.cursor_key and event.chain > 1:
+            self.post_message(self.RowOpened(self, self.rows.key_at(index)))
+            return
+        self.move_to(index)
+
+    def _column_at(self, x: int) -> str | None:
+        left = _MARGIN
+        for placed in self._placed:
+            if left <= x < left + placed.width:
+                return placed.column.key
+            left += placed.width + GAP
+        return None

@@ -1,0 +1,64 @@
+"""From tones to colours, and from lines to strips. Every text passes safe_text here, and becomes plain segments: no markup, no actions."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.strip import Strip
+
+from nodus_tui.view_state.cells import Line, Tone, cut_line, line_width
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+_BOLD = frozenset({Tone.STRONG, Tone.TITLE, Tone.KEY})
+
+
+class Paint:
+    """The styles of one theme."""
+
+    def __init__(self, colours: tuple[str, ...], cursor: str, *, ansi: bool) -> None:
+        self.styles: dict[Tone, Style] = {}
+        for tone, colour in zip(Tone, colours, strict=True):
+            dim = ansi and tone is Tone.MUTED
+            self.styles[tone] = Style(color=Color.parse(colour).rich_color, bold=tone in _BOLD or None, dim=dim or None)
+        self.cursor = Style(reverse=True) if ansi else Style(bgcolor=Color.parse(cursor).rich_color)
+        self.cursor_plain = ansi
+        """The cursor's line gives up its tones: sixteen colours cannot promise contrast on another ground."""
+
+    def segments(self, spans: Line, width: int, *, right: bool = False, base: Style | None = None) -> list[Segment]:
+        """The line in exactly `width` cells."""
+        shown = cut_line(spans, width)
+        plain = self.styles[Tone.PLAIN]
+        ground = base if base is not None else Style.null()
+        styled = base is not self.cursor or not self.cursor_plain
+        made = [Segment(span.text, (self.styles[span.tone] if styled else plain) + ground) for span in shown]
+        space = width - line_width(shown)
+        if space > 0:
+            made.insert(0 if right else len(made), Segment(" " * space, plain + ground))
+        return made
+
+    def strip(self, spans: Line, width: int, *, base: Style | None = None) -> Strip:
+        """The line as a strip of exactly `width` cells."""
+        return Strip(self.segments(spans, width, base=base), width)
+
+
+@lru_cache(maxsize=16)
+def _paint(colours: tuple[str, ...], cursor: str, *, ansi: bool) -> Paint:
+    return Paint(colours, cursor, ansi=ansi)
+
+
+def tone_variables(tones: Mapping[Tone, str], cursor: str) -> dict[str, str]:
+    """The theme variables by which the styles are found again."""
+    return {**{f"tone-{tone.value}": colour for tone, colour in tones.items()}, "cursor-ground": cursor}
+
+
+def paint_of(widget: "Widget") -> Paint:
+    """The styles of the theme that the widget's app shows now; the same object while the theme is the same."""
+    theme = widget.app.current_theme
+    fallback = theme.foreground or "ansi_default"
+    colours = tuple(theme.variables.get(f"tone-{tone.value}", fallback) for tone in Tone)
+    return _paint(colours, theme.variables.get("cursor-ground", theme.primary), ansi=theme.ansi)

@@ -1,0 +1,72 @@
+"""A block of a few lines, painted again only where a line changed."""
+
+from collections.abc import Callable, Sequence
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from nodus_tui.view_state.cells import Line
+from nodus_tui.widgets.paint import paint_of
+
+Build = Callable[[int], Sequence[Line]]
+"""The lines for a width in cells."""
+
+
+class SpanBlock(Widget):
+    """Lines as high as they are many."""
+
+    DEFAULT_CSS = """
+    SpanBlock { height: 1; width: 1fr; }
+    """
+
+    def __init__(self, *, widget_id: str | None = None, keep_height: bool = False) -> None:
+        super().__init__(id=widget_id)
+        self._build: Build = lambda _width: ()
+        self._lines: tuple[Line, ...] = ()
+        self._keep_height = keep_height
+        self._width = 0
+        if not keep_height:
+            self.display = False
+        self.lines_refreshed = 0
+        """Lines that were sent to be painted again: what tests count."""
+
+    def show(self, build: Build) -> None:
+        """Show these lines from now on; what did not change is left alone."""
+        self._build = build
+        self._update()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """The lines may be others for another width."""
+        if self.size.width:
+            self._update()
+
+    def _update(self) -> None:
+        width = self.size.width or self._width
+        if width <= 0:
+            width = self.app.size.width
+        self._width = width
+        old, self._lines = self._lines, tuple(self._build(width))
+        if len(old) != len(self._lines) and not self._keep_height:
+            self.styles.height = len(self._lines)
+            self.display = bool(self._lines)
+            self.refresh(layout=True)
+            return
+        for y in range(max(len(old), len(self._lines))):
+            if y >= len(old) or y >= len(self._lines) or old[y] != self._lines[y]:
+                self.lines_refreshed += 1
+                self.refresh(Region(0, y, width, 1))
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is shown."""
+        return self._lines
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the block."""
+        width = self.size.width
+        if y >= len(self._lines):
+            return Strip([Segment(" " * width)], width)
+        return paint_of(self).strip(self._lines[y], width)

@@ -1,0 +1,115 @@
+"""A scrolling text of prepared lines. It stays at the end while the reader is there, and paints only lines that changed."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from nodus_tui.view_state.cells import Line, plain, safe_line
+from nodus_tui.widgets.paint import paint_of
+
+
+class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines that are already wrapped for `text_width`."""
+
+    DEFAULT_CSS = """
+    TextPane { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; overflow-y: auto; }
+    """
+    ALLOW_SELECT = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_by(-1)", show=False),
+        Binding("down,j", "scroll_by(1)", show=False),
+        Binding("pageup", "scroll_page(-1)", show=False),
+        Binding("pagedown,space", "scroll_page(1)", show=False),
+        Binding("home,g", "to_start", show=False),
+        Binding("end,G", "to_end", show=False),
+    ]
+
+    class Resized(Message):
+        """Lines for another width are wanted."""
+
+    def __init__(self, *, follow: bool = False, widget_id: str | None = None) -> None:
+        super().__init__(id=widget_id)
+        self._lines: tuple[Line, ...] = ()
+        self._follow = follow
+        self.lines_refreshed = 0
+        """Lines that were sent to be painted again: what tests count."""
+
+    @property
+    def text_width(self) -> int:
+        """Cells that a line may take."""
+        return max(10, self.size.width - 1)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What is shown."""
+        return self._lines
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these lines."""
+        new = tuple(lines)
+        if new == self._lines:
+            return
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        old, self._lines = self._lines, new
+        if len(old) != len(new):
+            self.virtual_size = Size(0, len(new))
+        top = self.scroll_offset.y
+        for y in range(self.size.height):
+            index = top + y
+            before = old[index] if index < len(old) else None
+            after = new[index] if index < len(new) else None
+            if before != after:
+                self.lines_refreshed += 1
+                self.refresh(Region(0, y, self.size.width, 1))
+        if self._follow and at_end and len(new) != len(old):
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Ask for lines of the new width."""
+        self.post_message(self.Resized())
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the viewport."""
+        index = y + self.scroll_offset.y
+        width = self.size.width
+        if index >= len(self._lines):
+            return Strip.blank(width)
+        strip = paint_of(self).strip(self._lines[index], width)
+        chosen = self._chosen(index)
+        if chosen is not None:
+            start, end = chosen
+            end = width if end == -1 else end
+            marked = strip.crop(start, end).apply_style(self.screen.get_component_rich_style("screen--selection"))
+            strip = Strip.join([strip.crop(0, start), marked, strip.crop(end)])
+        return strip.apply_offsets(0, index)
+
+    def _chosen(self, index: int) -> tuple[int, int] | None:
+        selection = self.text_selection
+        return selection.get_span(index) if selection is not None else None
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse marked."""
+        return selection.extract("\n".join(plain(safe_line(each)) for each in self._lines)), "\n"
+
+    def action_scroll_by(self, by: int) -> None:
+        """Scroll by lines."""
+        self.scroll_to(y=self.scroll_offset.y + by, animate=False)
+
+    def action_scroll_page(self, by: int) -> None:
+        """Scroll by pages."""
+        self.scroll_to(y=self.scroll_offset.y + by * max(1, self.size.height - 1), animate=False)
+
+    def action_to_start(self) -> None:
+        """Scroll to the first line."""
+        self.scroll_to(y=0, animate=False)
+
+    def action_to_end(self) -> None:
+        """Scroll to the last line."""
+        self.scroll_to(y=self.max_scroll_y, animate=False)

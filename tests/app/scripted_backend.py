@@ -1,0 +1,130 @@
+"""A backend for tests of the screens that runs nothing: it answers with recorded values and keeps what it was asked. Not a model of the rules."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Self
+
+from console_records import NOW, conversation
+
+from nodus_tui.contract.actions import Action, ActionOutcome, AppliedDocument, ApplyOutcome
+from nodus_tui.contract.backend import BackendInfo, Page, Query
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.view_state.folding import group_after, run_after
+
+
+class ScriptedBackend:
+    """Implements Backend from recorded values."""
+
+    def __init__(self, groups: list[AgentGroup] | None = None, runs: list[AgentRun] | None = None, *, scheduling: bool = False) -> None:
+        self.groups = {group.name: group for group in groups or []}
+        self.runs = {run.name: run for run in runs or []}
+        self.transcripts: dict[str, Transcript] = {}
+        self.cursor = 100
+        self.scheduling = scheduling
+        self.acted: list[Action] = []
+        self.applied: list[SpecBundle] = []
+        self.stopped_with: list[float] = []
+        self.refuse: NodusError | None = None
+        self.lost: NodusError | None = None
+        self.estimates: tuple[Estimate, ...] = ()
+        self._readers: list[asyncio.Queue[EventBatch | NodusError]] = []
+
+    def emit(self, *events: Event) -> None:
+        """Let something happen: the state changes and the readers are told."""
+        for event in events:
+            self.cursor = max(self.cursor, event.cursor)
+            if event.kind == "AgentGroup":
+                group = group_after(self.groups.get(event.name), event)
+                self.groups.pop(event.name, None)
+                if group is not None:
+                    self.groups[event.name] = group
+            else:
+                run = run_after(self.runs.get(event.name), event)
+                self.runs.pop(event.name, None)
+                if run is not None:
+                    self.runs[event.name] = run
+        for reader in self._readers:
+            reader.put_nowait(EventBatch(cursor=self.cursor, events=events))
+
+    def break_off(self, error: NodusError) -> None:
+        """Lose the connection; it stays lost until `lost` is None."""
+        self.lost = error
+        for reader in self._readers:
+            reader.put_nowait(error)
+
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+        if self.refuse is not None:
+            raise self.refuse
+        self.applied.append(bundle)
+        documents = tuple(AppliedDocument(kind=each.resource.kind, name=each.resource.name, outcome="created") for each in bundle)
+        return ApplyOutcome(dry_run=dry_run, documents=documents)
+
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
+        if self.refuse is not None:
+            raise self.refuse
+        return tuple(each.model_copy(update={"minutes_per_case": minutes_per_case}) for each in self.estimates)
+
+    async def get(self, kind: str, name: str) -> Resource:
+        raise NodusError.not_found(kind, name)
+
+    async def list(self, kind: str, query: Query | None = None) -> Page:
+        return Page(items=())
+
+    async def results(self, group: str) -> GroupResults:
+        raise NodusError.not_found("AgentGroup", group)
+
+    async def transcript(self, run: str) -> Transcript:
+        if self.refuse is not None:
+            raise self.refuse
+        return self.transcripts.get(run) or conversation(run)
+
+    async def act(self, action: Action) -> ActionOutcome:
+        if self.refuse is not None:
+            raise self.refuse
+        self.acted.append(action)
+        name = getattr(action, "name", None) or getattr(action, "group", "")
+        return ActionOutcome(action=action.action, kind="", name=name, changed=True, message=f"{action.action} of {name} is done", at=NOW)
+
+    async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
+        if self.lost is not None:
+            raise self.lost
+        runs = tuple(run for run in self.runs.values() if runs_of is not None and runs_of in ("", run.spec.group))
+        return Snapshot(cursor=self.cursor, groups=tuple(self.groups.values()), runs=runs)
+
+    async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
+        queue: asyncio.Queue[EventBatch | NodusError] = asyncio.Queue()
+        self._readers.append(queue)
+        try:
+            while True:
+                item = await queue.get()
+                if isinstance(item, NodusError):
+                    raise item
+                yield item
+        finally:
+            self._readers.remove(queue)
+
+    async def info(self) -> BackendInfo:
+        return BackendInfo(name="scripted", version="0", workspace="nowhere", scheduling=self.scheduling, scheduler_elsewhere=False)
+
+    async def stop_work(self, *, grace_seconds: float) -> None:
+        self.stopped_with.append(grace_seconds)
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+UNREACHABLE = NodusError(ErrorCode.UNAVAILABLE, "the scheduler's socket does not answer")

@@ -1,6 +1,8 @@
 """Valid specs of every kind, and short ways to ask the loader for its faults. Used by the tests beside it."""
 
-from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from collections.abc import Callable
+
+from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 
 AGENT = """\
@@ -142,13 +144,17 @@ EXAMPLES = {
 def faults_of(*texts: str | bytes) -> tuple[Fault, ...]:
     """The faults of files with these texts, named `0.yaml`, `1.yaml`, …; none when they load."""
     sources = [SpecSource(f"{number}.yaml", text.encode() if isinstance(text, str) else text) for number, text in enumerate(texts)]
+    error = refusal(lambda: load_specs(sources))
+    return error.faults if error else ()
+
+
+def refusal(call: Callable[[], object]) -> NodusError | None:
+    """The NodusError with which a call ends, or None when it answers; any other exception passes."""
     try:
-        load_specs(sources)
+        call()
     except NodusError as error:
-        if error.code is not ErrorCode.INVALID_SPEC:
-            raise
-        return error.faults
-    return ()
+        return error
+    return None
 
 
 def changed(text: str, old: str, new: str) -> str:

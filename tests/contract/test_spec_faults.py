@@ -276,7 +276,7 @@ def test_all_faults_of_all_documents_come_in_one_answer_in_order():
         ("0.yaml", 0, 3, 28, "metadata.lables"),
         ("0.yaml", 0, 5, 10, "spec.agent"),
         ("0.yaml", 0, 6, 14, "spec.maxActive"),
-        ("0.yaml", 0, 8, 3, "spec.maxCostUsd"),
+        ("0.yaml", 0, 7, 3, "spec.maxCostUsd"),
         ("0.yaml", 0, 9, 18, "spec.evaluation.environment"),
         ("0.yaml", 0, 11, 18, "spec.evaluation.repetitions"),
         ("0.yaml", 0, 12, 14, "spec.evaluation.timeout"),

@@ -208,7 +208,7 @@ class NodusApp(App[int], inherit_bindings=False):
     def _work_of_this_process(self) -> tuple[AgentGroup, ...]:
         if self.info is None or not self.info.scheduling:
             return ()
-        return tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.ended)
+        return tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest)
 
     async def stop_work(self, grace_seconds: float) -> None:
         """Stop the work that this process runs, once."""

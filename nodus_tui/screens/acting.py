@@ -5,7 +5,7 @@ from uuid import uuid4
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
+from nodus_tui.contract.phases import GroupPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import ViewScreen
@@ -35,7 +35,7 @@ async def perform(screen: ViewScreen, action: Action) -> bool:
 
 async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
     """Ask, then end a group."""
-    if status_of(group).phase.ended and not status_of(group).pending:
+    if status_of(group).phase.ended:
         screen.notice(f"{group.name} has ended; there is nothing to kill.", Tone.WARN)
         return
     if await screen.app.push_screen_wait(ConfirmDialog(kill_group_question(group))):
@@ -45,7 +45,7 @@ async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
 async def kill_run(screen: ViewScreen, run: AgentRun) -> None:
     """Ask, then end a run."""
     status = run_status(run)
-    if status.phase.ended and status.phase is not RunPhase.INTERRUPTED:
+    if status.phase.ended:
         screen.notice(f"{run.name} has ended ({status.phase.value}); there is nothing to kill.", Tone.WARN)
         return
     if await screen.app.push_screen_wait(ConfirmDialog(kill_run_question(run))):

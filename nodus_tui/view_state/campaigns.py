@@ -51,7 +51,7 @@ def _age_cell(group: AgentGroup, now: datetime) -> Line:
 
 def _active_cell(group: AgentGroup, _now: datetime) -> Line:
     status = status_of(group)
-    if status.phase.ended:
+    if status.phase.at_rest:
         return line(NOTHING)
     return line(str(status.going), muted(f"/{group.spec.max_active}"))
 
@@ -167,7 +167,7 @@ class CampaignsState:
 
     def moving(self) -> bool:
         """Whether some group goes on, so that its figures of time change by themselves."""
-        return any(not status_of(group).phase.ended for group in self.rows.items())
+        return any(not status_of(group).phase.at_rest for group in self.rows.items())
 
     def summary(self) -> Line:
         """How many groups are in which phase, and what they spent together."""

@@ -66,6 +66,10 @@ def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ..
         pass
     widths = {column.key: column.width for column in kept}
     spare = max(0, width - needed())
+    for column in kept:
+        taken = min(spare, max(0, column.prefer - column.width))
+        widths[column.key] += taken
+        spare -= taken
     growing = [column for column in kept if column.grow > 0]
     while spare > 0 and growing:
         each = max(1, spare // len(growing))

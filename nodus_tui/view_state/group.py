@@ -120,7 +120,7 @@ class GroupState:
 
     def moving(self) -> bool:
         """Whether figures of time here change by themselves."""
-        return self.group is not None and not status_of(self.group).phase.ended
+        return self.group is not None and not status_of(self.group).phase.at_rest
 
     def unfinished(self) -> int:
         """Runs that have not ended."""

@@ -17,6 +17,8 @@ from nodus_tui.view_state.words import run_sign
 TURN_LIMIT = 200_000
 """Characters of one turn that are shown; the whole stays in the backend."""
 _LABEL = 7
+_STILL = frozenset({RunPhase.INTERRUPTED})
+"""Unfinished, and yet nothing of it moves."""
 _ROLE_TONES = {"system": Tone.MUTED, "user": Tone.INFO, "assistant": Tone.GOOD}
 _CALL_TONES = {
     CallState.RESERVED.value: Tone.INFO,
@@ -121,7 +123,7 @@ class RunState:
 
     def moving(self) -> bool:
         """Whether figures of time here change by themselves."""
-        return self.run is not None and not run_status(self.run).phase.ended
+        return self.run is not None and run_status(self.run).phase not in _STILL and not run_status(self.run).phase.ended
 
     def facts(self, width: int, now: datetime, *, successor: AgentRun | None = None, notional: bool = False) -> tuple[Line, ...]:
         """The lines above the conversation."""

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from nodus_tui.text import safe_text, width_of
 from nodus_tui.view_state.cells import Line, Span, Tone
-from nodus_tui.widgets.paint import paint_of
+from nodus_tui.widgets.paint import ground_of, paint_of
 
 
 class ChoiceRow(Widget, can_focus=True):
@@ -73,14 +73,15 @@ class ChoiceRow(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """The one line."""
         paint, width = paint_of(self), self.size.width
+        ground = ground_of(self)
         if y > 0:
-            return Strip.blank(width)
+            return Strip.blank(width, ground)
         segments: list[Segment] = []
         for index, label in enumerate(self.labels):
             tone = Tone.BAD if self.dangerous and index else Tone.STRONG
             chosen = index == self.chosen and self.has_focus
             words: Line = (Span(f"[ {label} ]" if chosen else f"  {label}  ", tone),)
             size = width_of(label) + 4
-            segments.extend(paint.segments(words, size, base=paint.cursor if chosen else None))
-            segments.extend(paint.segments((), 2))
-        return Strip(segments).adjust_cell_length(width)
+            segments.extend(paint.segments(words, size, base=paint.cursor if chosen else ground))
+            segments.extend(paint.segments((), 2, base=ground))
+        return Strip(segments).adjust_cell_length(width, ground)

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, plain, safe_line
 from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.widgets.paint import Paint, paint_of
+from nodus_tui.widgets.paint import Paint, ground_of, paint_of
 
 _MARGIN = 2
 """Cells before the first column: the cursor's own mark stands there, so that it needs no colour."""
@@ -204,26 +204,26 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def render_line(self, y: int) -> Strip:
         """One line of the viewport: the titles, a row, or nothing."""
-        width, paint = self.size.width, paint_of(self)
+        width, paint, ground = self.size.width, paint_of(self), ground_of(self)
         if y == 0:
             self._header = (self.rows.sort_key, self.rows.descending, width)
-            return self._title_strip(paint, width)
+            return self._title_strip(paint, width, ground)
         drawn = self._what(y)
         if y >= len(self._drawn):
             self._drawn.extend([None] * (y + 1 - len(self._drawn)))
         self._drawn[y] = drawn
         if drawn is None:
-            return self._empty_strip(paint, y, width)
-        base = paint.cursor if drawn.cursor else None
+            return self._empty_strip(paint, y, width, ground)
+        base = paint.cursor if drawn.cursor else ground
         mark = "▌" if drawn.cursor and self.has_focus else "│" if drawn.cursor else ""
         return self._cells_strip(paint, drawn.cells, width, line_mark=mark, base=base)
 
-    def _empty_strip(self, paint: Paint, y: int, width: int) -> Strip:
+    def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
         if len(self.rows) or not 2 <= y < 2 + len(self._empty):
-            return Strip.blank(width)
-        return paint.strip((Span("  "), *self._empty[y - 2]), width)
+            return Strip.blank(width, ground)
+        return paint.strip((Span("  "), *self._empty[y - 2]), width, base=ground)
 
-    def _cells_strip(self, paint: Paint, cells: Sequence[Line], width: int, *, line_mark: str, base: Style | None) -> Strip:
+    def _cells_strip(self, paint: Paint, cells: Sequence[Line], width: int, *, line_mark: str, base: Style) -> Strip:
         segments: list[Segment] = paint.segments((Span(line_mark.ljust(_MARGIN), Tone.KEY),), _MARGIN, base=base)
         for index, (placed, cell) in enumerate(zip(self._placed, cells, strict=True)):
             if index:
@@ -234,8 +234,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             segments.extend(paint.segments((), width - used, base=base))
         return Strip(segments, max(used, width)).adjust_cell_length(width)
 
-    def _title_strip(self, paint: Paint, width: int) -> Strip:
-        return self._cells_strip(paint, tuple(self._title(placed) for placed in self._placed), width, line_mark="", base=None)
+    def _title_strip(self, paint: Paint, width: int, ground: Style) -> Strip:
+        return self._cells_strip(paint, tuple(self._title(placed) for placed in self._placed), width, line_mark="", base=ground)
 
     def _title(self, placed: Placed[Item]) -> Line:
         column: Column[Item] = placed.column

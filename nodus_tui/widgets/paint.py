@@ -51,6 +51,11 @@ def _paint(colours: tuple[str, ...], cursor: str, *, ansi: bool) -> Paint:
     return Paint(colours, cursor, ansi=ansi)
 
 
+def ground_of(widget: "Widget") -> Style:
+    """What the widget's text stands on: a line of plain segments has no other way to know."""
+    return Style(bgcolor=widget.background_colors[1].rich_color)
+
+
 def tone_variables(tones: Mapping[Tone, str], cursor: str) -> dict[str, str]:
     """The theme variables by which the styles are found again."""
     return {**{f"tone-{tone.value}": colour for tone, colour in tones.items()}, "cursor-ground": cursor}

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from rich.segment import Segment
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from nodus_tui.view_state.cells import Line
-from nodus_tui.widgets.paint import paint_of
+from nodus_tui.widgets.paint import ground_of, paint_of
 
 Build = Callable[[int], Sequence[Line]]
 """The lines for a width in cells."""
@@ -66,7 +65,5 @@ class SpanBlock(Widget):
 
     def render_line(self, y: int) -> Strip:
         """One line of the block."""
-        width = self.size.width
-        if y >= len(self._lines):
-            return Strip([Segment(" " * width)], width)
-        return paint_of(self).strip(self._lines[y], width)
+        shown = self._lines[y] if y < len(self._lines) else ()
+        return paint_of(self).strip(shown, self.size.width, base=ground_of(self))

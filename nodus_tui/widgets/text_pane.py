@@ -12,7 +12,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from nodus_tui.view_state.cells import Line, plain, safe_line
-from nodus_tui.widgets.paint import paint_of
+from nodus_tui.widgets.paint import ground_of, paint_of
 
 
 class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
@@ -79,9 +79,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         """One line of the viewport."""
         index = y + self.scroll_offset.y
         width = self.size.width
+        ground = ground_of(self)
         if index >= len(self._lines):
-            return Strip.blank(width)
-        strip = paint_of(self).strip(self._lines[index], width)
+            return Strip.blank(width, ground)
+        strip = paint_of(self).strip(self._lines[index], width, base=ground)
         chosen = self._chosen(index)
         if chosen is not None:
             start, end = chosen

@@ -1,4 +1,4 @@
-"""A backend for tests of the screens that runs nothing: it answers with recorded values and keeps what it was asked. Not a model of the rules."""
+"""A backend for tests of the screens that runs nothing: it answers with recorded values and keeps what it was asked."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,0 +1,71 @@
+"""Figures: nothing rounds to what it is not, and bars fill exactly their width."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodus_tui.text import width_of
+from nodus_tui.view_state.cells import Span, Tone, cut_line, line, line_width, plain
+from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, segments, span_text
+
+NOW = datetime(2026, 3, 14, 14, 3, 10, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-3, "0s"), (0, "0s"), (59.9, "59s"), (60, "1m"), (3599, "59m"), (3600, "1h00m"), (86_399, "23h59m"), (86_400, "1d00h")],
+)
+def test_spans(seconds: float, text: str) -> None:
+    assert span_text(seconds) == text
+
+
+def test_exact_spans() -> None:
+    assert [exact_span_text(seconds) for seconds in (0, 18.44, 75, 4000)] == ["0.0s", "18.4s", "1m15s", "1h06m"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (1240, "1.2k"),
+        (34_400, "34k"),
+        (999_499, "999k"),
+        (1_200_000, "1.2M"),
+        (7 * 10**12, "7000G"),
+    ],
+)
+def test_counts(count: int, text: str) -> None:
+    assert count_text(count) == text
+
+
+def test_clock_times_are_in_the_zone_of_now_and_name_another_day() -> None:
+    assert clock_text(datetime(2026, 3, 14, 13, 3, 22, tzinfo=UTC), NOW) == "14:03:22"
+    assert clock_text(datetime(2026, 3, 13, 13, 3, 22, tzinfo=UTC), NOW) == "13 Mar 14:03"
+
+
+@given(st.floats(0, 1), st.integers(1, 60))
+def test_a_bar_takes_its_width_and_never_lies_at_its_ends(fraction: float, width: int) -> None:
+    spans = bar(fraction, width)
+    assert line_width(spans) == width
+    full = plain(spans) == "█" * width
+    assert full == (fraction == 1)
+    assert (plain(spans) == "░" * width) == (fraction == 0)
+
+
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=7), st.integers(0, 80))
+def test_segments_take_their_width_and_show_every_part_that_fits(counts: list[int], width: int) -> None:
+    glyphs = "abcdefg"
+    spans = segments(tuple((count, Tone.PLAIN, glyphs[index]) for index, count in enumerate(counts)), width)
+    assert line_width(spans) == width
+    if sum(counts) and width >= 2 * len(counts):
+        assert set(plain(spans)) == {glyphs[index] for index, count in enumerate(counts) if count}
+
+
+@given(st.lists(st.text(max_size=12), max_size=5), st.integers(0, 30))
+def test_cutting_a_line_keeps_its_width(texts: list[str], width: int) -> None:
+    spans = cut_line(line(*(Span(text, Tone.BAD) for text in texts)), width)
+    assert sum(width_of(span.text) for span in spans) <= width

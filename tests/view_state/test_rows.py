@@ -1,0 +1,59 @@
+"""Rows keep order and filter under any sequence of changes, and one change never sorts everything again."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodus_tui.view_state.cells import line
+from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.rows import Rows
+
+COLUMNS = (Column("value", "VALUE", 5, lambda item, _now: line(str(item)), lambda item: item),)
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from("abcdefgh"), st.one_of(st.none(), st.integers(0, 5))),
+        st.tuples(st.just("remove"), st.sampled_from("abcdefgh"), st.none()),
+    ),
+    max_size=40,
+)
+
+
+@given(CHANGES, st.booleans(), st.booleans())
+def test_order_is_that_of_a_whole_sort(changes, descending: bool, filtered: bool) -> None:
+    rows: Rows[int | None] = Rows(COLUMNS, sort="value", descending=descending)
+    if filtered:
+        rows.keep_only(lambda item: item is None or item % 2 == 0)
+    items: dict[str, int | None] = {}
+    arrival: dict[str, int] = {}
+    for what, key, value in changes:
+        if what == "put":
+            rows.put(key, value)
+            items[key] = value
+            arrival.setdefault(key, len(arrival))
+        else:
+            rows.remove(key)
+            items.pop(key, None)
+    kept = [key for key, value in items.items() if not filtered or value is None or value % 2 == 0]
+    expected = sorted(kept, key=lambda key: (items[key] is None, items[key] or 0, arrival[key]), reverse=descending)
+    assert [rows.key_at(index) for index in range(len(rows))] == expected
+    assert [rows.index_of(key) for key in expected] == list(range(len(expected)))
+    assert rows.total == len(items)
+
+
+def test_ten_thousand_changes_sort_nothing_wholly() -> None:
+    rows: Rows[int] = Rows(COLUMNS, sort="value")
+    for key in range(10_000):
+        rows.put(str(key), key % 97)
+    for key in range(10_000):
+        rows.put(str(key), key % 89)
+    assert rows.sorted_wholly == 0
+    assert len(rows) == 10_000
+    assert rows.item(rows.key_at(0)) == 0
+
+
+def test_version_rises_with_each_change() -> None:
+    rows: Rows[int] = Rows(COLUMNS, sort="value")
+    rows.put("a", 1)
+    first = rows.version("a")
+    rows.put("a", 1)
+    assert rows.version("a") > first
+    assert rows.version("unknown") == 0

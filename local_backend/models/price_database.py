@@ -3,6 +3,8 @@
 The database is imported when the first price is asked for: it is large.
 """
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -54,20 +56,20 @@ def database_price(model: str, *, provider: str, base_url: str | None, now: date
     )
 
 
-def _prices_ahead(info: "ModelInfo", now: datetime) -> list["ModelPrice"]:
+def _prices_ahead(info: ModelInfo, now: datetime) -> list[ModelPrice]:
     """Every price that applies at some moment from now on, within the look-ahead."""
     moments = (now + _LOOK_STEP * step for step in range(_LOOK_AHEAD // _LOOK_STEP + 1))
     return list({id(price): price for price in map(info.get_prices, moments)}.values())
 
 
-def _dearest(found: list["ModelPrice"], key: str) -> PriceSteps:
+def _dearest(found: list[ModelPrice], key: str) -> PriceSteps:
     """The highest of several prices at every size of input. A kind of input without its own price costs as much as plain input."""
     each = [_steps(price, key) for price in found]
     starts = sorted({above for steps in each for above, _ in steps.steps})
     return PriceSteps(tuple((start, max(steps.at(start + 1) for steps in each)) for start in starts))
 
 
-def _steps(price: "ModelPrice", key: str) -> PriceSteps:
+def _steps(price: ModelPrice, key: str) -> PriceSteps:
     value = getattr(price, key)
     if value is None:
         value = price.input_mtok

@@ -137,6 +137,8 @@ class WorkerProcess(asyncio.SubprocessProtocol):
     def connection_lost(self, _: Exception | None) -> None:
         """asyncio: it ended and its pipes are closed."""
         self._writable = False
+        if self._transport is not None:
+            self._transport.close()  # All is closed by now; this marks it so, or asyncio complains when it is collected.
         self._gone.set()
         self._on_end(self._why or self._ended())
 

@@ -305,6 +305,11 @@ class GroupEngine:
 
     # Stopping.
 
+    async def _hold(self, names: set[str]) -> None:
+        """Let none of these runs start from here on. Under the lock, so that a start in the making is done and can be stopped."""
+        async with self._lock:
+            self._held |= names
+
     async def _stop_going(self, names: Sequence[str], order: StopOrder, *, softly: bool = False) -> None:
         """Tell runs that hold a slot to stop, and wait until each has ended and is committed. Not under the lock."""
         tasks = []
@@ -323,15 +328,20 @@ class GroupEngine:
 
     async def stop_runs(self, runs: Sequence[RunRecord], order: StopOrder) -> list[RunRecord]:
         """End unfinished runs by order, at once. Gives those that this ended (not those that came to their own end first)."""
-        await self._stop_going([run.name for run in runs], order)
-        async with self._lock:
-            statements: list[Statement] = []
-            for run in runs:
-                if not run.phase.ended and run.name not in self._going:
-                    end_by_order(run, order, self._services.clock())
-                    statements += self.books.told(run)
-            await self._services.store.commit(statements)
-        self.wake()
+        names = {run.name for run in runs}
+        await self._hold(names)
+        try:
+            await self._stop_going(list(names), order)
+            async with self._lock:
+                statements: list[Statement] = []
+                for run in runs:
+                    if not run.phase.ended:
+                        end_by_order(run, order, self._services.clock())
+                        statements += self.books.told(run)
+                await self._services.store.commit(statements)
+        finally:
+            self._held -= names
+            self.wake()
         phases = {StopOrder.KILL: RunPhase.CANCELLED, StopOrder.TIMEOUT: RunPhase.FAILED}
         return [run for run in runs if run.phase is phases.get(order)]
 
@@ -384,7 +394,7 @@ class GroupEngine:
 
         A call in flight ends first and is paid, so that the successor goes on from all that was bought.
         """
-        self._held.add(run.name)
+        await self._hold({run.name})
         try:
             await self._stop_going([run.name], StopOrder.PAUSE, softly=True)
             async with self._lock:

@@ -1,0 +1,23 @@
+"""A real backend over a real database, and a model server of our own at the paid edge."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from model_server import ModelServer
+from workplace import NUMBERS, Place
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    """A model server that solves the tasks of `place`."""
+    async with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ModelServer) -> Place:
+    """A folder whose family `own` is the server and whose family `sim` is simulated."""
+    made = Place(tmp_path, server.base_url)
+    made.tasks(NUMBERS)
+    return made

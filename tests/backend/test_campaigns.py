@@ -1,0 +1,433 @@
+"""Campaigns from spec to verdicts on the real engine: caps, waiting, extending, killing, timing out, retrying."""
+
+import asyncio
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
+from workplace import (
+    NUMBERS,
+    PRICE_INPUT,
+    PRICE_OUTPUT,
+    Place,
+    agent,
+    at_rest,
+    environment,
+    group,
+    in_phase,
+    run_in_phase,
+    run_status,
+    runs,
+    status,
+    until,
+)
+
+from local_backend.backend import LocalBackend
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.money import usd_from_nano
+from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.agent import Agent
+
+pytestmark = pytest.mark.timeout(20)
+
+CALL = usd_from_nano(INPUT_TOKENS * PRICE_INPUT + OUTPUT_TOKENS * PRICE_OUTPUT)
+"""What one normal reply costs."""
+
+TURNS = [{"id": "talk", "prompt": ["say 1", "say 2", "say 3"], "answer": "3"}]
+"""One task of three turns."""
+
+
+async def launch(place: Place, backend: LocalBackend, *documents: dict[str, object]) -> None:
+    await backend.apply(place.specs(*documents), author="tester")
+
+
+async def test_from_spec_to_verdicts(place: Place, server: ModelServer) -> None:
+    async def half_right(seen: Seen) -> object:
+        number = int(solve(seen.last_user_text))
+        return reply(str(number) if number % 2 else "no idea" if number % 4 else str(number + 1))
+
+    server.answer = half_right  # type: ignore[assignment]
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=100, max_active=25))
+        found = await at_rest(backend)
+        results = await backend.results("campaign")
+    assert found.phase is GroupPhase.COMPLETED
+    assert found.verdicts == {"Correct": 50, "Incorrect": 25, "InvalidOutput": 25}
+    assert results.pass_rate == 0.5
+    assert results.standard_error == pytest.approx(0.05)
+    assert results.coverage.scored == results.coverage.total == 100
+    assert results.cost.model_usd == 100 * CALL
+    assert results.cost.unconfirmed_usd == 0
+    assert {item.state for item in results.results} == {CaseState.SCORED}
+    assert all(item.cost_usd == CALL <= item.cap_usd for item in results.results)
+    assert server.served == 100
+    assert results.environment is not None
+    assert results.environment.digest.startswith("sha256:")
+    assert found.money.spent_usd + found.money.reserved_usd + found.money.left_usd == found.money.cap_usd
+
+
+async def test_no_more_than_max_active_runs_go_at_once(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=10, max_active=3))
+        await server.until_seen(3)
+        going = [run for run in await runs(backend) if run.status and run.status.phase.going]
+        waiting = [run.status for run in await runs(backend) if run.status and run.status.phase is RunPhase.PENDING]
+        assert len(going) == len(server.seen) == 3
+        assert {each.reason for each in waiting if each} == {Reason.WAITING_FOR_SLOT}
+        server.hold.set()
+        assert (await at_rest(backend)).coverage.scored == 10
+
+
+async def test_a_run_whose_next_call_might_not_fit_its_cap_waits_and_makes_no_call(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.0005", max_tokens=100), group(tasks=2))
+        stalled = await in_phase(backend, GroupPhase.STALLED)
+        first = await run_status(backend, "campaign-c001")
+    assert server.seen == []
+    assert first.phase is RunPhase.WAITING
+    assert first.reason is Reason.MAX_COST_REACHED
+    assert first.needed_cap_usd is not None
+    assert "2 runs wait at their own caps: extend to at least $0.000" in stalled.message
+    assert stalled.going == 0
+    assert stalled.money.reserved_usd == 0
+
+
+async def test_extending_a_cap_goes_on_from_the_paid_conversation(place: Place, server: ModelServer) -> None:
+    place.tasks(TURNS)
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.00070", max_tokens=100), group(tasks=1))
+        await in_phase(backend, GroupPhase.STALLED)
+        waiting = await run_status(backend, "campaign-c001")
+        assert waiting.turns > 0
+        assert waiting.needed_cap_usd is not None
+        paid, served = waiting.cost_usd, server.served
+        with pytest.raises(NodusError, match="never lowered"):
+            await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.0001")))
+        outcome = await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.01"), author="tester"))
+        again = await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.01")))
+        found = await at_rest(backend)
+        old, new = await run_status(backend, "campaign-c001"), await run_status(backend, "campaign-c001-2")
+        transcript = await backend.transcript("campaign-c001-2")
+        results = await backend.results("campaign")
+    assert outcome.changed
+    assert not again.changed
+    assert old.phase is RunPhase.SUPERSEDED
+    assert not old.current
+    assert new.verdict is Verdict.CORRECT
+    assert new.carried_usd == paid
+    assert server.served == 3, "no paid turn was asked for again"
+    assert served < 3
+    assert [turn.text for turn in transcript.turns if turn.role == "assistant"] == ["1", "2", "3"]
+    assert found.coverage.scored == 1
+    assert results.cost.model_usd == 3 * CALL == results.results[0].cost_usd
+
+
+async def test_extending_with_restart_begins_afresh(place: Place, server: ModelServer) -> None:
+    place.tasks(TURNS)
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.00070", max_tokens=100), group(tasks=1))
+        await in_phase(backend, GroupPhase.STALLED)
+        served = server.served
+        await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.01"), restart=True))
+        await at_rest(backend)
+        new = await run_status(backend, "campaign-c001-2")
+        results = await backend.results("campaign")
+    assert new.carried_usd == 0
+    assert server.served == served + 3
+    assert results.cost.model_usd == (served + 3) * CALL
+
+
+async def test_a_group_cap_without_room_keeps_cases_waiting_until_it_is_raised(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group(tasks=5, cap="0.25"))
+        await server.until_seen(2)
+
+        async def told() -> bool:
+            waiting = [await run_status(backend, f"campaign-c00{n}") for n in (3, 4, 5)]
+            return all(each.reason is Reason.MAX_COST_REACHED for each in waiting)
+
+        await until(backend, told)
+        third = await run_status(backend, "campaign-c003")
+        assert "waits for $0.05 of the group's cap" in third.message
+        assert "$0.20 reserved by 2 runs" in third.message
+        found = await status(backend)
+        assert (found.money.reserved_usd, found.money.left_usd) == (Decimal("0.20"), Decimal("0.05"))
+        outcome = await backend.act(ExtendCap(kind="AgentGroup", name="campaign", cap_usd=Decimal("0.50")))
+        assert outcome.changed
+        await server.until_seen(5)
+        server.hold.set()
+        assert (await at_rest(backend)).coverage.scored == 5
+
+
+async def test_a_stalled_group_names_the_cap_and_the_amount(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group(tasks=3, cap="0.05"))
+        stalled = await in_phase(backend, GroupPhase.STALLED)
+        assert stalled.message == "3 cases cannot start: raise the group's cap by $0.05 to $0.10 for the next, to $0.30 for all"
+        await backend.act(ExtendCap(kind="AgentGroup", name="campaign", cap_usd=Decimal("0.30")))
+        assert (await at_rest(backend)).coverage.scored == 3
+
+
+async def test_a_group_cap_of_tasks_times_per_run_cap_starts_every_case_at_once(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.01"), group(tasks=50, cap="0.50", max_active=1000))
+        await server.until_seen(50)
+        assert (await status(backend)).money.left_usd == 0
+        server.hold.set()
+        assert (await at_rest(backend)).coverage.scored == 50
+
+
+async def test_killing_a_run_ends_its_call_and_charges_the_worst_case(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        await server.until_seen(1)
+        outcome = await backend.act(Kill(kind="AgentRun", name="campaign-c001", author="tester"))
+        killed = await run_status(backend, "campaign-c001")
+        assert outcome.changed
+        assert killed.phase is RunPhase.CANCELLED
+        assert killed.cost_usd == killed.unconfirmed_usd > CALL
+        assert killed.in_flight_usd == 0
+        assert not (await backend.act(Kill(kind="AgentRun", name="campaign-c001"))).changed
+        server.hold.set()
+        found = await at_rest(backend)
+        results = await backend.results("campaign")
+    assert found.coverage.scored == 1
+    assert found.verdicts == {"Correct": 1, "Killed": 1}
+    assert results.results[0].verdict is None
+    assert results.results[0].state is CaseState.UNSCORED
+    assert results.cost.unconfirmed_usd == killed.unconfirmed_usd
+
+
+async def test_a_queued_run_can_be_killed_and_never_starts(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        await server.until_seen(1)
+        await backend.act(Kill(kind="AgentRun", name="campaign-c002"))
+        server.hold.set()
+        found = await at_rest(backend)
+    assert len(server.seen) == 1
+    assert found.verdicts == {"Correct": 1, "Killed": 1}
+
+
+async def test_killing_a_group_ends_every_unfinished_run(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=10, max_active=4))
+        await server.until_seen(4)
+        outcome = await backend.act(Kill(kind="AgentGroup", name="campaign"))
+        found = await at_rest(backend)
+        assert "10 unfinished runs" in outcome.message
+        assert found.phase is GroupPhase.CANCELLED
+        assert found.going == found.pending == 0
+        assert found.money.reserved_usd == 0
+        assert not (await backend.act(Kill(kind="AgentGroup", name="campaign"))).changed
+    assert len(server.seen) == 4
+
+
+async def test_an_answer_that_is_not_graded_in_time_is_an_evaluation_timeout_outside_the_pass_rate(
+    place: Place, server: ModelServer
+) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3, max_active=1, timeout="1m"))
+
+        async def first_done() -> bool:
+            if (await status(backend)).coverage.scored == 0:
+                return False
+            return True
+
+        held = asyncio.Event()
+        await until(backend, first_done)
+        server.hold = held
+        place.clock.ahead = timedelta(minutes=2)
+        found = await at_rest(backend)
+        results = await backend.results("campaign")
+    assert found.phase is GroupPhase.COMPLETED
+    late = [item for item in results.results if item.reason is Reason.EVALUATION_TIMEOUT]
+    assert len(late) + found.coverage.scored == 3
+    assert all(item.verdict is None and item.state is CaseState.UNSCORED for item in late)
+    assert results.pass_rate == 1.0
+
+
+async def test_stalled_cases_end_unscored_at_the_timeout(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group(tasks=2, cap="0.05", timeout="1m"))
+        await in_phase(backend, GroupPhase.STALLED)
+        place.clock.ahead = timedelta(minutes=2)
+        await backend.act(ExtendCap(kind="AgentGroup", name="campaign", cap_usd=Decimal("0.06")))
+        found = await at_rest(backend)
+    assert found.reason is Reason.EVALUATION_TIMEOUT
+    assert found.verdicts == {"EvaluationTimeout": 2}
+    assert found.coverage.scored == 0
+    assert found.pass_rate is None
+    assert server.seen == []
+
+
+async def test_retry_makes_new_runs_for_unscored_cases_only(place: Place, server: ModelServer) -> None:
+    broken = True
+
+    async def first_breaks(seen: Seen) -> object:
+        if broken and seen.number == 1:
+            return reply(solve(seen.last_user_text), usage={})
+        return reply(solve(seen.last_user_text))
+
+    server.answer = first_breaks  # type: ignore[assignment]
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3))
+        found = await at_rest(backend)
+        assert found.verdicts.get("InfrastructureFailure") == 1
+        assert found.coverage.scored == 2
+        broken = False
+        with pytest.raises(NodusError) as refused:
+            scored = next(run for run in await runs(backend) if run.status and run.status.verdict is Verdict.CORRECT)
+            await backend.act(Retry(group="campaign", runs=(scored.name,)))
+        assert refused.value.code is ErrorCode.INVALID_ACTION
+        outcome = await backend.act(Retry(group="campaign"))
+        assert outcome.changed
+        found = await at_rest(backend)
+        everything = await runs(backend, current_only=False)
+        results = await backend.results("campaign")
+        assert not (await backend.act(Retry(group="campaign"))).changed
+    assert found.coverage.scored == 3
+    assert len(everything) == 4
+    assert results.cost.model_usd > 3 * CALL, "the unconfirmed charge of the first attempt stays in the group's cost"
+    assert len(server.seen) == 4
+
+
+async def test_members_pin_the_revision_that_their_group_was_created_with(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        await server.until_seen(1)
+        await launch(place, backend, agent(system="Shout."))
+        newest = await backend.get("Agent", "worker")
+        assert isinstance(newest, Agent)
+        assert newest.status is not None
+        assert newest.status.revision == 2
+        server.hold.set()
+        await at_rest(backend)
+        await launch(place, backend, group(name="second", tasks=1))
+        await at_rest(backend, "second")
+        first, second = await backend.results("campaign"), await backend.results("second")
+    assert (first.agent.revision, second.agent.revision) == (1, 2)
+    systems = [each.body["messages"][0]["content"] for each in server.seen]
+    assert systems == ["Be brief.", "Be brief.", "Shout."]
+
+
+async def test_a_group_without_evaluation_answers_and_the_caller_grades(place: Place, server: ModelServer) -> None:
+    plain = {
+        "apiVersion": "nodus.dev/v1",
+        "kind": "AgentGroup",
+        "metadata": {"name": "campaign"},
+        "spec": {"agent": "worker", "maxCostUSD": "1.00", "inputs": [{"id": "a", "prompt": "say 1"}, {"id": "b", "prompt": "say 2"}]},
+    }
+    async with place.backend() as backend:
+        await launch(place, backend, agent(), plain)
+        found = await at_rest(backend)
+        results = await backend.results("campaign")
+        transcript = await backend.transcript(results.results[1].run)
+    assert found.phase is GroupPhase.COMPLETED
+    assert {item.state for item in results.results} == {CaseState.ANSWERED}
+    assert results.pass_rate is None
+    assert transcript.turns[-1].text == "2"
+
+
+async def test_stopping_the_work_keeps_everything_and_resume_goes_on(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=5, max_active=2))
+        await server.until_seen(2)
+        stopping = asyncio.create_task(backend.stop_work(grace_seconds=30))
+        await asyncio.sleep(0)
+        server.hold.set()
+        await stopping
+        found = await status(backend)
+        assert found.phase is GroupPhase.INTERRUPTED
+        assert found.coverage.scored == 2, "calls in flight ended and were graded"
+        assert len(server.seen) == 2
+    async with place.backend() as backend:
+        assert (await status(backend)).phase is GroupPhase.INTERRUPTED, "nothing goes on unasked"
+        assert (await backend.act(Resume(group="campaign"))).changed
+        found = await at_rest(backend)
+    assert found.coverage.scored == 5
+    assert server.served == 5
+    assert found.money.unconfirmed_usd == 0
+
+
+async def test_stopping_at_once_charges_the_calls_in_flight(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3, max_active=2))
+        await server.until_seen(2)
+        await backend.stop_work(grace_seconds=0)
+        found = await status(backend)
+    assert found.phase is GroupPhase.INTERRUPTED
+    assert found.money.unconfirmed_usd == found.money.model_usd > 0
+    assert found.money.reserved_usd == 0
+
+
+async def test_applying_the_same_group_again_changes_nothing_and_pays_nothing(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3))
+        await at_rest(backend)
+        outcome = await backend.apply(place.specs(environment(), agent(), group(tasks=3)))
+        assert [each.outcome for each in outcome.documents] == ["unchanged"] * 3
+        with pytest.raises(NodusError) as refused:
+            await backend.apply(place.specs(group(tasks=4)))
+        assert refused.value.code is ErrorCode.CONFLICT
+        assert refused.value.faults[0].path == "metadata.name"
+    assert server.served == 3
+
+
+async def test_an_environment_changed_under_its_version_is_a_conflict(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment())
+        place.tasks(NUMBERS[:50])
+        with pytest.raises(NodusError) as refused:
+            await backend.apply(place.specs(environment()))
+        assert refused.value.code is ErrorCode.CONFLICT
+        assert refused.value.faults[0].path == "spec.version"
+        await backend.apply(place.specs(environment(version="1.0.1")))
+
+
+async def test_deleting_a_group_takes_its_records_with_it(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=1))
+        await server.until_seen(1)
+        with pytest.raises(NodusError, match="kill it first"):
+            await backend.act(Delete(kind="AgentGroup", name="campaign"))
+        with pytest.raises(NodusError, match="in use"):
+            await backend.act(Delete(kind="Agent", name="worker"))
+        server.hold.set()
+        await at_rest(backend)
+        await backend.act(Delete(kind="AgentGroup", name="campaign"))
+        with pytest.raises(NodusError) as gone:
+            await backend.get("AgentGroup", "campaign")
+        assert gone.value.code is ErrorCode.NOT_FOUND
+        await backend.act(Delete(kind="Agent", name="worker"))
+
+
+async def test_a_running_run_can_be_extended_after_its_call_in_flight(place: Place, server: ModelServer) -> None:
+    place.tasks(TURNS)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=1))
+        await server.until_seen(1)
+        extending = asyncio.create_task(backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.20"))))
+        while not (await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'")):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        server.hold.set()
+        await extending
+        await run_in_phase(backend, "campaign-c001-2", RunPhase.SUCCEEDED)
+        results = await backend.results("campaign")
+    assert server.served == 3
+    assert results.cost.unconfirmed_usd == 0
+    assert results.results[0].cap_usd == Decimal("0.20")

@@ -238,9 +238,7 @@ async def test_an_answer_that_is_not_graded_in_time_is_an_evaluation_timeout_out
         await launch(place, backend, environment(), agent(), group(tasks=3, max_active=1, timeout="1m"))
 
         async def first_done() -> bool:
-            if (await status(backend)).coverage.scored == 0:
-                return False
-            return True
+            return (await status(backend)).coverage.scored > 0
 
         held = asyncio.Event()
         await until(backend, first_done)

@@ -67,7 +67,7 @@ class SimulatedBehaviour(ContractModel):
     retry_after_seconds: float = Field(default=1, ge=0, le=3600)
     failures: Probability = 0
     """Share of calls whose outcome stays unknown."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=2_147_483_647)
 
 
 class ModelEntry(ContractModel):

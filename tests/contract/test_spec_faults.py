@@ -61,6 +61,8 @@ CASES = [
         *(AGENT, "maxTokens: 1024", "nonsense: 1", 13, 5, "spec.model.nonsense"),
         *('spec.model has no field "nonsense"; it has access, families, maxTokens, temperature', ""),
     ),
+    (GROUP, "maxActive: 10", "timeout: 10m", 7, 3, "spec.timeout", 'spec has no field "timeout"; it belongs into evaluation', ""),
+    (AGENT, "  system: |", "  temperature: |", 8, 3, "spec.temperature", 'spec has no field "temperature"; it belongs into model', ""),
     # missing
     (GROUP, '  maxCostUSD: "10.00"\n', "", 6, 3, "spec.maxCostUSD", "maxCostUSD is missing", ""),
     (GROUP, "    tasks: 50\n", "", 10, 5, "spec.evaluation.tasks", "tasks is missing", ""),

@@ -4,7 +4,7 @@ import pytest
 
 from nodus_tui.contract.spec_loading.bundle import Position
 from nodus_tui.contract.spec_loading.scalars import SourceFloat, resolve_plain
-from nodus_tui.contract.spec_loading.yaml_reader import MAX_DEPTH, MAX_DOCUMENTS, MAX_VALUES, read_documents
+from nodus_tui.contract.spec_loading.yaml_reader import MAX_DEPTH, MAX_DOCUMENTS, MAX_READING_FAULTS, MAX_VALUES, read_documents
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
 
 
@@ -197,3 +197,9 @@ def test_a_bomb_of_aliases_is_refused_and_never_expanded():
     assert len(read.faults) == 11 * 9
     assert all("is not used in specs" in fault.message for fault in read.faults)
     assert read.documents[0].value == {"a0": ("x", "x", "x"), **{f"a{n}": (None,) * 9 for n in range(1, 12)}}
+
+
+def test_a_file_full_of_faults_is_not_read_to_its_end():
+    faults = told("a: [" + "*x, " * 50_000 + "]")
+    assert len(faults) == MAX_READING_FAULTS + 1
+    assert faults[-1][3] == "the rest of the file is not read: it has too many faults already"

@@ -9,12 +9,15 @@ from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.meta import Name, Resource
 
+MAX_COUNT = 2_147_483_647
+"""The largest revision, place, repetition or attempt."""
+
 
 class AgentRunSpec(ContractModel):
     """What the run is to do. The cap is copied when the run is created: extending it makes a successor."""
 
     agent: Name
-    agent_revision: int | None = None
+    agent_revision: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     """The pinned revision; absent in a spec file means the newest."""
     prompt: str = ""
     """For a run on its own."""
@@ -22,11 +25,11 @@ class AgentRunSpec(ContractModel):
     """The run's cap; absent in a spec file means the agent's `perRunMaxCostUSD`."""
     group: Name | None = None
     task_id: str = ""
-    case: int = 0
+    case: int = Field(default=0, ge=0, le=MAX_COUNT)
     """The case's place in its group, from 0, tasks in order and each task's repetitions together."""
-    repetition: int = 1
+    repetition: int = Field(default=1, ge=1, le=MAX_COUNT)
     """From 1."""
-    attempt: int = 1
+    attempt: int = Field(default=1, ge=1, le=MAX_COUNT)
     """From 1; a successor or a retry is the next attempt at the same case."""
     predecessor: Name | None = None
     """The run whose place it took."""

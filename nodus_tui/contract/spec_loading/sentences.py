@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from nodus_tui.contract.spec_loading.bundle import path_text
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
-from nodus_tui.contract.spec_loading.shapes import Place, Shape, fields_by_name, locate
+from nodus_tui.contract.spec_loading.shapes import Place, Shape, as_model, fields_by_name, locate
 from nodus_tui.contract.spec_loading.yaml_reader import Path
 from nodus_tui.contract.wording import alternatives, escaped, quoted
 
@@ -136,8 +136,19 @@ def _unknown(_detail: ErrorDetails, place: Place) -> Finding:
     owner = path_text(place.path[:-1]) or "a document"
     message = f"{owner} has no field {quoted(name)}"
     if not suggestion:
-        message += f"; it has {', '.join(known)}"
+        message += f"; {_owner_below(place, name) or 'it has ' + ', '.join(known)}"
     return Finding(place.path, message, suggestion, at_key=True)
+
+
+def _owner_below(place: Place, name: str) -> str:
+    """Which field beside an unknown one has a field of that name: it was written one level too high."""
+    beside = fields_by_name(place.parent) if place.parent else {}
+    owners = [
+        field
+        for field, info in beside.items()
+        if any(name in fields_by_name(model) for model in map(as_model, Shape.of_field(info).members) if model)
+    ]
+    return f"it belongs into {alternatives(owners)}" if owners else ""
 
 
 def _choice(detail: ErrorDetails, place: Place) -> Finding:

@@ -67,7 +67,7 @@ class Shape:
     @property
     def model(self) -> type[BaseModel] | None:
         """The model that the value is, where it is one."""
-        return _as_model(self.annotation)
+        return as_model(self.annotation)
 
     def expected(self) -> str:
         """What can stand there, in words."""
@@ -163,12 +163,13 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
 
 
-def _as_model(annotation: Any) -> type[BaseModel] | None:
+def as_model(annotation: Any) -> type[BaseModel] | None:
+    """The annotation where it is a model."""
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
 def _tags(annotation: Any, discriminator: str) -> tuple[str, ...]:
-    model = _as_model(Shape.of(annotation).annotation)
+    model = as_model(Shape.of(annotation).annotation)
     info = fields_by_name(model).get(discriminator) if model and discriminator else None
     return tuple(str(value) for value in get_args(info.annotation)) if info else ()
 
@@ -180,7 +181,7 @@ def _expected_words(annotation: Any) -> list[str]:
         return [str(value) for value in get_args(plain)]
     if origin is tuple:
         return ["a list"]
-    if origin is dict or _as_model(plain):
+    if origin is dict or as_model(plain):
         return ["a mapping of fields"]
     return [_LEAVES.get(plain, "another value")]
 

@@ -21,6 +21,8 @@ from nodus_tui.contract.wording import quoted
 MAX_DOCUMENTS = 1000
 MAX_DEPTH = 50
 MAX_VALUES = 100_000
+MAX_READING_FAULTS = 200
+"""Faults of reading one file, after which the rest of it is not read."""
 
 Path = tuple[str | int, ...]
 _MERGE_KEY = "<<"
@@ -108,7 +110,7 @@ class _Builder:
             except _StopReadingError as stop:
                 self._document.broken = True
                 self._keep()
-                self._fault(stop.message, stop.position)
+                self._tell(stop.message, stop.position)
                 if stop.whole_file:
                     return
 
@@ -137,6 +139,11 @@ class _Builder:
         return self._placed.position(self._base + index)
 
     def _fault(self, message: str, position: Position, path: Path = (), suggestion: str = "") -> None:
+        if len(self.faults) >= MAX_READING_FAULTS:
+            raise _StopReadingError("the rest of the file is not read: it has too many faults already", position, whole_file=True)
+        self._tell(message, position, path, suggestion)
+
+    def _tell(self, message: str, position: Position, path: Path = (), suggestion: str = "") -> None:
         self.faults.append(
             Fault(
                 message=message,

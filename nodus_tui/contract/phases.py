@@ -1,4 +1,4 @@
-"""Phases, reasons and verdicts: the words in which the state of everything is told. Their rules are in docs/semantics.md."""
+"""Phases, reasons and verdicts: the words in which the state of everything is told. Their rules are in docs/rules.md."""
 
 from enum import StrEnum
 

@@ -19,7 +19,7 @@ SPLITS = ("train", "test")
 
 _BRIEFLY = "Answer with the number only."
 _LAST_LINE = "Finish with a line that reads Answer: followed by the number."
-_EASY_TO_HARD = ("easy", "easy", "easy", "easy", "easy", "medium", "medium", "medium", "hard", "hard")
+_EASY_TO_HARD = ("easy", "easy", "easy", "medium", "hard")
 _RANGES = {"easy": (1, 9), "medium": (10, 99), "hard": (100, 999)}
 
 
@@ -33,6 +33,12 @@ class Problem:
 
 
 Family = Callable[[HashStream, str], Problem]
+
+
+def _comparison(stream: HashStream, difficulty: str) -> Problem:
+    numbers = [stream.between(*_RANGES[difficulty]) for _ in range({"easy": 2, "medium": 3, "hard": 4}[difficulty])]
+    word, chosen = stream.choice((("largest", max(numbers)), ("smallest", min(numbers))))
+    return Problem(f"Which is the {word} of these numbers: {', '.join(map(str, numbers))}?", chosen)
 
 
 def _sum(stream: HashStream, difficulty: str) -> Problem:
@@ -108,6 +114,7 @@ def _story(stream: HashStream, difficulty: str) -> Problem:
 
 FAMILIES: dict[str, Family] = {
     "sum": _sum,
+    "comparison": _comparison,
     "difference": _difference,
     "product": _product,
     "division": _division,

@@ -52,7 +52,7 @@ class EnvironmentCatalogue:
         arithmetic = CatalogueEntry(
             ARITHMETIC_NAME,
             ARITHMETIC_VERSION,
-            "whole-number arithmetic in six families from single digits to two-step stories",
+            "whole-number arithmetic in seven families, from single digits to two-step stories",
             SPLITS,
             None,
             "catalogue",

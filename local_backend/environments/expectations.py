@@ -105,9 +105,12 @@ _LEAD = (
 """What stands between the word "answer" and the choice, Markdown and LaTeX included."""
 
 
+_WORD_FOLLOWS = re.compile(r"[ \t]+(?!(?:or|and|is|as|because|since|seems|must|fits)\b)[a-z]")
+
+
 def _is_word(match: re.Match[str]) -> bool:
-    # "A cat" and "I think" name no choice.
-    return match["name"] in {"A", "I"} and re.match(r"[ \t]+[a-z]", match.string[match.end() : match.end() + 8]) is not None
+    # "A cat" and "I think" name no choice; "A is right" does.
+    return match["name"] in {"A", "I"} and _WORD_FOLLOWS.match(match.string, match.end()) is not None
 
 
 @dataclass(frozen=True)

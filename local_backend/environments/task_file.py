@@ -351,9 +351,10 @@ def _prompts(value: object) -> tuple[str, ...]:
     texts = value if isinstance(value, list) else [value]
     if not texts or len(texts) > _MOST_TURNS:
         raise _RowError(f"the prompt is an empty list, or one of more than {_MOST_TURNS} texts")
-    if not all(isinstance(text, str) and text.strip() for text in texts):
+    prompts = tuple(clean_text(text) for text in texts if isinstance(text, str) and text.strip())
+    if len(prompts) != len(texts):
         raise _RowError("the prompt is empty, or not a text or a list of texts")
-    return tuple(clean_text(text) for text in texts)
+    return prompts
 
 
 def _metadata(value: object, *, from_csv: bool) -> Mapping[str, object]:

@@ -5,14 +5,25 @@ It writes a configuration file, specs and a task file into a folder of its own; 
 
 import contextlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from local_backend.demo_specs import CONFIGURATION, REAL_CONFIGURATION, REAL_SPEC, SIMULATED_SPEC, errand_tasks
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
 from nodus_tui.contract.demo import DemoCampaign, DemoRequest
 
-_SIZES = {"full": (24, 50), "small": (4, 5)}
-"""Tasks of the real and of the simulated campaign."""
+
+@dataclass(frozen=True)
+class _Size:
+    real_tasks: int
+    simulated_tasks: int
+    latency: float
+    """Seconds that a simulated call takes, about."""
+    pause: float
+    """Seconds that a simulated rate limit asks for."""
+
+
+_SIZES = {"full": _Size(24, 50, 1.2, 3), "small": _Size(4, 5, 0.01, 0.1)}
 
 
 class LocalDemo:
@@ -37,9 +48,9 @@ async def prepare_demo(request: DemoRequest) -> LocalDemo:
     home = request.home / "demo"
     specs = home / "specs"
     specs.mkdir(parents=True, exist_ok=True)
-    real_tasks, simulated_tasks = _SIZES[request.size]
+    size = _SIZES[request.size]
     campaigns = []
-    configuration, problem = CONFIGURATION, ""
+    configuration, problem = CONFIGURATION.format(latency=size.latency, pause=size.pause), ""
     async with contextlib.AsyncExitStack() as stack:
         if "real" in request.campaigns:
             problem = local_model_problem()
@@ -47,12 +58,12 @@ async def prepare_demo(request: DemoRequest) -> LocalDemo:
                 url = await stack.enter_async_context(local_model_server())
                 configuration += REAL_CONFIGURATION.format(name=LOCAL_MODEL, url=url)
                 path = specs / "arithmetic-smollm2.yaml"
-                path.write_text(REAL_SPEC.format(tasks=real_tasks), encoding="utf-8")
+                path.write_text(REAL_SPEC.format(tasks=size.real_tasks), encoding="utf-8")
                 campaigns.append(DemoCampaign(group="arithmetic-smollm2", spec=path, simulated=False))
         if "simulated" in request.campaigns:
             path = specs / "every-state.yaml"
-            path.write_text(SIMULATED_SPEC.format(tasks=simulated_tasks), encoding="utf-8")
-            lines = "".join(json.dumps(task) + "\n" for task in errand_tasks(_SIZES["full"][1]))
+            path.write_text(SIMULATED_SPEC.format(tasks=size.simulated_tasks), encoding="utf-8")
+            lines = "".join(json.dumps(task) + "\n" for task in errand_tasks(_SIZES["full"].simulated_tasks))
             (specs / "errands.jsonl").write_text(lines, encoding="utf-8")
             campaigns.append(DemoCampaign(group="every-state", spec=path, simulated=True))
         config = home / "config.yaml"

@@ -11,18 +11,18 @@ models:
   - family: simulated
     provider: simulated
     name: simulated-shopkeeper
-    price: {inputPerMTok: "10.00", outputPerMTok: "50.00", notional: true}
+    price: {{inputPerMTok: "10.00", outputPerMTok: "50.00", notional: true}}
     maxConcurrency: 10
     simulated:
       accuracy: 0.7
       invalid: 0.06
-      latencySeconds: 1.6
+      latencySeconds: {latency}
       latencySpread: 0.6
       outputTokens: 260
       outputSpread: 0.6
-      rateLimited: 0.08
-      retryAfterSeconds: 4
-      failures: 0.02
+      rateLimited: 0.04
+      retryAfterSeconds: {pause}
+      failures: 0.015
       seed: 7
 """
 
@@ -49,7 +49,7 @@ spec:
     families: [smollm2]
     maxTokens: 48
     temperature: 0
-  perRunMaxCostUSD: "0.0085"
+  perRunMaxCostUSD: "0.0074"
 ---
 apiVersion: nodus.dev/v1
 kind: AgentGroup
@@ -102,7 +102,7 @@ metadata:
 spec:
   agent: shopkeeper
   maxActive: 12
-  maxCostUSD: "2.60"
+  maxCostUSD: "2.00"
   evaluation:
     environment: errands@1.0.0
     split: test

@@ -10,8 +10,8 @@ def has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def open_console() -> None:
-    """The console on the user's workspace. Raises UsageError without a terminal."""
+def open_console() -> int:
+    """The console on the user's workspace; gives its exit code. Raises UsageError without a terminal."""
     if not has_terminal():
         raise click.UsageError("the console needs a terminal; the verbs work without one, see `nodus-tui --help`")
     # Checked before the import: a configuration that names no file is told without loading a screen.
@@ -20,4 +20,4 @@ def open_console() -> None:
     options = backend_options("work")
     from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
-    run_console(options)
+    return run_console(options)

@@ -72,7 +72,7 @@ def cli(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
 
-        open_console()
+        ctx.exit(open_console())
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -26,10 +26,14 @@ def unstarted(run: AgentRun) -> bool:
     return run.status is not None and run.status.phase is RunPhase.PENDING
 
 
+def caps_to_start(runs: list[AgentRun]) -> Decimal:
+    """What those of these runs that have not started reserve when they all start."""
+    return sum((run.spec.max_cost_usd or Decimal(0) for run in runs if unstarted(run)), Decimal(0))
+
+
 def room_for_all(status: AgentGroupStatus, runs: list[AgentRun]) -> Decimal:
     """The least group cap, rounded up to a plain figure, under which all these waiting runs can start at once."""
-    need = sum((run.spec.max_cost_usd or Decimal(0) for run in runs if unstarted(run)), Decimal(0)) - status.money.left_usd
-    return rounded_cap(status.money.cap_usd + max(need, Decimal(0)))
+    return rounded_cap(status.money.cap_usd + max(caps_to_start(runs) - status.money.left_usd, Decimal(0)))
 
 
 async def stands_stalled(backend: Backend, group: str, status: AgentGroupStatus) -> bool:

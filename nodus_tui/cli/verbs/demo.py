@@ -12,7 +12,7 @@ from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.specs import load_files
-from nodus_tui.cli.stalls import next_cap, room_for_all, unstarted, waiting_runs
+from nodus_tui.cli.stalls import caps_to_start, next_cap, rounded_cap, unstarted, waiting_runs
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.connect import demo_factory, home_path, open_backend
@@ -55,10 +55,9 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
             runner.run(_launch_all(kit))
             from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
-            run_console(_options(kit))
+            return run_console(_options(kit))
         finally:
             runner.run(kit.aclose())
-    return Exit.DONE
 
 
 def _options(kit: DemoKit) -> BackendOptions:
@@ -106,9 +105,13 @@ async def _raise_caps(backend: Backend, group: str, status: AgentGroupStatus) ->
     """What a person in front of a stalled group does: give the runs that wait twice their cap, and the group room for all."""
     waiting = await waiting_runs(backend, group)
     caps = {run.name: next_cap(run) for run in waiting if not unstarted(run)}
-    enough = room_for_all(status, waiting) + sum(caps.values(), Decimal(0))
-    say(f"{group}: {len(waiting)} runs wait on a cap; raising the group's to {display_usd(enough)}" + (" and theirs" if caps else ""))
     why = "the demonstration raises what stalls it"
-    await backend.act(ExtendCap(kind="AgentGroup", name=group, cap_usd=enough, author=author(), why=why))
+    short = caps_to_start(waiting) + sum(caps.values(), Decimal(0)) - status.money.left_usd
+    if short > 0:
+        enough = rounded_cap(status.money.cap_usd + short)
+        say(f"{group} needs {display_usd(short)} more for all its cases; raising its cap to {display_usd(enough)}")
+        await backend.act(ExtendCap(kind="AgentGroup", name=group, cap_usd=enough, author=author(), why=why))
+    if caps:
+        say(f"{len(caps)} runs of {group} wait at their own caps; extending them")
     for name, cap in caps.items():
         await backend.act(ExtendCap(kind="AgentRun", name=name, cap_usd=cap, author=author(), why=why))

@@ -45,14 +45,21 @@ TEXTS = st.one_of(
     ),
 )
 MONEY = st.integers(min_value=1, max_value=10**15).map(lambda nano: Decimal(nano).scaleb(-9))
-METADATA = st.builds(Metadata, name=NAMES, project=st.none() | NAMES, labels=st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=3))
-AGENTS = st.builds(
+
+
+def made(model, /, **fields):
+    """A strategy for a model with these fields and no others: nothing is guessed from its annotations."""
+    return st.fixed_dictionaries(fields).map(lambda values: model(**values))
+
+
+METADATA = made(Metadata, name=NAMES, project=st.none() | NAMES, labels=st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=3))
+AGENTS = made(
     Agent,
     metadata=METADATA,
-    spec=st.builds(
+    spec=made(
         AgentSpec,
         system=TEXTS,
-        model=st.builds(
+        model=made(
             AgentModel,
             families=st.lists(NAMES, min_size=1, max_size=3).map(tuple),
             temperature=st.none() | st.floats(min_value=0, max_value=2),
@@ -61,11 +68,11 @@ AGENTS = st.builds(
         tools=st.sampled_from([(), ("bash",), ("read", "write")]),
     ),
 )
-INPUTS = st.builds(GroupInput, id=NAMES, prompt=TEXTS.filter(bool))
-GROUPS = st.builds(
+INPUTS = made(GroupInput, id=NAMES, prompt=TEXTS.filter(bool))
+GROUPS = made(
     AgentGroup,
     metadata=METADATA,
-    spec=st.builds(
+    spec=made(
         AgentGroupSpec,
         agent=NAMES,
         max_active=st.integers(1, 1000),

@@ -233,7 +233,9 @@ def _in_order(faults: Sequence[tuple[int, Fault]]) -> tuple[Fault, ...]:
     told = list(dict.fromkeys(fault for _, fault in ordered))
     if len(told) > MAX_FAULTS:
         rest = len(told) - MAX_FAULTS
-        told[MAX_FAULTS:] = [Fault(message=f"{rest:,} more faults are not listed here", file=told[MAX_FAULTS].file)]
+        told[MAX_FAULTS:] = [
+            Fault(message=f"{rest:,} more fault{'s are' if rest > 1 else ' is'} not listed here", file=told[MAX_FAULTS].file)
+        ]
     return tuple(told)
 
 

@@ -21,7 +21,7 @@ from nodus_tui.contract.wording import quoted
 MAX_DOCUMENTS = 1000
 MAX_DEPTH = 50
 MAX_VALUES = 100_000
-MAX_READING_FAULTS = 200
+MAX_READING_FAULTS = 100
 """Faults of reading one file, after which the rest of it is not read."""
 
 Path = tuple[str | int, ...]

@@ -131,6 +131,9 @@ class ReasoningGymSource:
         answer = (tagged[-1] if tagged else completion).strip()
         if not answer:
             return invalid("the answer is empty")
+        # Some references hold an `Integral` that stayed unsolved; in a completion that would be the question given back as its answer.
+        if self._dataset in EXPRESSION_ANSWERS and not (len(answer) <= _LONGEST_EXPRESSION and _EXPRESSION.fullmatch(answer)):
+            return invalid("the answer is not a plain mathematical expression")
         return self._scored(task, answer)
 
     def grade_stand_in(self, task: SecretTask, *, right: bool) -> Judgement:
@@ -142,8 +145,6 @@ class ReasoningGymSource:
         return self._scored(task, task.secret)
 
     def _scored(self, task: SecretTask, answer: str) -> Judgement:
-        if self._dataset in EXPRESSION_ANSWERS and not (len(answer) <= _LONGEST_EXPRESSION and _EXPRESSION.fullmatch(answer)):
-            return invalid("the answer is not a plain mathematical expression")
         random.seed(task.id)
         score = float(self._grader.score_answer(answer, self._entries[task.id]))
         if not math.isfinite(score):

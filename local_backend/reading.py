@@ -174,7 +174,7 @@ class Reader:
                 rows = await self._store.read("SELECT * FROM events WHERE cursor > ? ORDER BY cursor LIMIT ?", (after, _MOST_EVENTS))
                 if rows:
                     after = rows[-1]["cursor"]
-                    yield EventBatch(cursor=after, events=merge([_event(row) for row in rows]))
+                    yield EventBatch(cursor=after, events=merge([event_from_row(row) for row in rows]))
                     continue
                 await self._changed(wake, version)
         finally:
@@ -205,7 +205,8 @@ def _definition(row: sqlite3.Row) -> Resource:
     return found.model_copy(update={"status": EnvironmentStatus.model_validate(status)})
 
 
-def _event(row: sqlite3.Row) -> Event:
+def event_from_row(row: sqlite3.Row) -> Event:
+    """One stored event."""
     body = json.loads(row["body"])
     return Event(
         cursor=row["cursor"],

@@ -41,6 +41,7 @@ class Place:
     clock: Clock = field(default_factory=Clock)
     simulated: Mapping[str, Any] = field(default_factory=dict)
     max_tries: int = 6
+    model: str = "stand-in-1"
 
     @property
     def home(self) -> Path:
@@ -55,7 +56,7 @@ class Place:
             {"family": "sim", "provider": "simulated", "name": "simulated-1", "price": price, "simulated": dict(self.simulated)}
         ]
         if self.base_url:
-            own = {"family": "own", "provider": "openai", "name": "stand-in-1", "baseURL": self.base_url, "price": price}
+            own = {"family": "own", "provider": "openai", "name": self.model, "baseURL": self.base_url, "price": price}
             models.append({**own, "maxTries": self.max_tries})
         return json.dumps({"models": models})
 

@@ -339,6 +339,33 @@ async def test_an_unexpected_exception_is_told_without_its_text(tmp_path: Path) 
     assert told(ValueError, None) == "ValueError"
 
 
+async def test_a_grader_that_cannot_be_interrupted_is_killed_by_its_own_timer(tmp_path: Path) -> None:
+    script = tmp_path / "uninterruptible.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import itertools, sys
+            from local_backend.environments import arithmetic, worker
+
+            class Stuck(arithmetic.ArithmeticSource):
+                def grade(self, task, completion):
+                    return sum(itertools.repeat(1)) if completion == "stuck" else super().grade(task, completion)
+
+            worker.make_source = lambda _: Stuck()
+            sys.exit(worker.main())
+            """
+        )
+    )
+    async with await arithmetic(command=[*worker_command()[:-2], str(script)], grade_seconds=0.05) as worker:
+        task = worker.batch.tasks[0].id
+        # The scheduler's side would wait for ever here: the process must end by itself, as it must when its parent is gone.
+        worker._patience = 1e6
+        stuck, fine = await asyncio.gather(worker.grade(task, "stuck"), worker.grade(task, "nothing"))
+    assert stuck.verdict is Verdict.INFRASTRUCTURE_FAILURE
+    assert "SIGPROF" in stuck.message
+    assert fine.verdict is Verdict.INVALID_OUTPUT
+
+
 async def test_a_process_that_breaks_outside_of_a_grade_says_where_and_no_more() -> None:
     process = await asyncio.create_subprocess_exec(
         *worker_command(),

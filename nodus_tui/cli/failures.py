@@ -30,7 +30,7 @@ def _expected(error: Exception) -> int | None:
     if isinstance(error, click.exceptions.Exit):
         code = error.exit_code
     elif isinstance(error, click.Abort):
-        say("interrupted before anything was launched")
+        say("interrupted")
         code = Exit.INTERRUPTED
     elif isinstance(error, BrokenPipeError):
         discard_stdout()

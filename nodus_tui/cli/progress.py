@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 Statuses = Mapping[str, AgentGroupStatus]
 Clock = Callable[[], float]
 
+BAR_CELLS = 40
+
 LINE_SECONDS = 5.0
 """Off a terminal: the shortest time between two lines about one group, first, last and new phases apart."""
 
 
 class Display(Protocol):
     """Where progress is shown."""
+
+    def hint(self, text: str) -> None:
+        """What Ctrl-C does now."""
+        ...
 
     def show(self, statuses: Statuses) -> None:
         """The present state."""
@@ -50,30 +56,44 @@ def display_for(*, quiet: bool) -> Display:
 
 def progress_line(name: str, status: AgentGroupStatus) -> str:
     """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`."""
+    return "; ".join(part for part in (_standing(name, status), _rate(status), _money(status)) if part)
+
+
+def _standing(name: str, status: AgentGroupStatus) -> str:
     total = status.coverage.total
-    parts = [f"{name}: {status.phase.value}, {total - status.pending}/{total} ended"]
-    if status.going:
-        parts[0] += f", {status.going} going"
-    if status.coverage.scored:
-        rate = pass_rate_text(
-            pass_rate=status.pass_rate,
-            standard_error=status.standard_error,
-            ci95=status.ci95,
-            scored=status.coverage.scored,
-            total=total,
-            ended=status.phase.ended,
-        )
-        parts.append(rate)
-    parts.append(f"{display_usd(status.money.model_usd)} of {display_usd(status.money.cap_usd)}")
-    if status.simulated:
-        parts.append("simulated")
-    elif status.notional_price:
-        parts.append("notional price")
-    return "; ".join(parts)
+    going = f", {status.going} going" if status.going else ""
+    return f"{name}: {status.phase.value}, {total - status.pending}/{total} ended{going}"
+
+
+def _rate(status: AgentGroupStatus) -> str:
+    if not status.coverage.scored:
+        return ""
+    return pass_rate_text(
+        pass_rate=status.pass_rate,
+        standard_error=status.standard_error,
+        ci95=status.ci95,
+        scored=status.coverage.scored,
+        total=status.coverage.total,
+        ended=status.phase.ended,
+    )
+
+
+def _money(status: AgentGroupStatus) -> str:
+    mark = "; simulated" if status.simulated else "; notional price" if status.notional_price else ""
+    return f"{display_usd(status.money.model_usd)} of {display_usd(status.money.cap_usd)}{mark}"
+
+
+def _bar(status: AgentGroupStatus) -> str:
+    total = max(1, status.coverage.total)
+    done = BAR_CELLS * (total - status.pending) // total
+    return "━" * done + "╌" * (BAR_CELLS - done)
 
 
 class QuietDisplay:
     """Notes only: what a person must know to go on is never left out."""
+
+    def hint(self, text: str) -> None:
+        """Nothing: there is no place that stays."""
 
     def show(self, statuses: Statuses) -> None:
         """Nothing."""
@@ -126,6 +146,11 @@ class LiveDisplay(QuietDisplay):
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._statuses: Statuses = {}
+        self._hint = "Ctrl-C stops gracefully and keeps everything"
+
+    def hint(self, text: str) -> None:
+        """What stands under the block."""
+        self._hint = text
 
     def show(self, statuses: Statuses) -> None:
         """Keep it for the next drawing."""
@@ -139,19 +164,14 @@ class LiveDisplay(QuietDisplay):
 
     def _block(self) -> "Block":
         from rich.console import Group as Block  # noqa: PLC0415 - loaded on a terminal only
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415 - loaded on a terminal only
         from rich.text import Text  # noqa: PLC0415 - loaded on a terminal only
 
-        lines: list[Text | ProgressBar] = []
+        lines = []
         for name, status in self._statuses.items():
-            total = status.coverage.total
-            lines.append(Text(progress_line(name, status), no_wrap=True, overflow="ellipsis"))
-            lines.append(ProgressBar(total=max(1, total), completed=total - status.pending, width=60))
             verdicts = "  ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items() if count)
-            lines.append(Text(safe_text(verdicts), no_wrap=True, overflow="ellipsis"))
-            if status.message:
-                lines.append(Text(safe_text(status.message), style="dim", no_wrap=True, overflow="ellipsis"))
-        lines.append(Text(f"{seconds_text(time.monotonic() - self._started)}  Ctrl-C stops gracefully and keeps everything", style="dim"))
+            parts = [f"{_standing(name, status)}; {_money(status)}", f"{_bar(status)}  {_rate(status)}", verdicts, status.message]
+            lines += [Text(safe_text(part), no_wrap=True, overflow="ellipsis") for part in parts if part]
+        lines.append(Text(f"{seconds_text(time.monotonic() - self._started)}  {self._hint}", style="dim"))
         return Block(*lines)
 
     def __enter__(self) -> Self:

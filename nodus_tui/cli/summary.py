@@ -86,7 +86,7 @@ def summary_text(results: GroupResults) -> str:
             ("Pass rate", headline(results)),
             ("95% interval", _interval(results)),
             ("Mean reward", "" if results.mean_reward is None else f"{results.mean_reward:.4g}"),
-            ("Unscored", ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())),
+            ("Not scored", ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())),
             ("Cost", cost_text(results)),
             ("Agent", f"{results.agent.name}, revision {results.agent.revision}"),
             ("Model", results.model + (" (simulated)" if results.simulated else "")),

@@ -161,7 +161,8 @@ async def wait_and_report(backend: Backend, names: tuple[str, ...], options: Wai
         for name in follower.stalled if ending == "stalled" else ():
             await tell_stall(name, follower.statuses[name])
         if ending in {"interrupted", "timeout"} and info.scheduling:
-            await _stop_work(backend, stop)
+            display.hint("stopping; Ctrl-C again aborts")
+            await _stop_work(backend, follower, display, stop)
     return await report(backend, names, options, Reached(ending, info.scheduling, frozenset(follower.ended_stalled)))
 
 
@@ -177,16 +178,23 @@ def _answer_signal(count: int, follower: GroupFollower, display: Display, *, wor
         )
 
 
-async def _stop_work(backend: Backend, stop: StopRequest) -> None:
-    """Gracefully; a second signal ends the grace."""
+async def _stop_work(backend: Backend, follower: GroupFollower, display: Display, stop: StopRequest) -> None:
+    """Gracefully, while the display goes on; a second signal ends the grace."""
+    showing = asyncio.ensure_future(_go_on_showing(backend, follower, display))
     graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS))
     abort = asyncio.ensure_future(stop.abort.wait())
     waits: set[asyncio.Future[Any]] = {graceful, abort}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     if not graceful.done():
         await backend.stop_work(grace_seconds=0)
-    abort.cancel()
     await graceful
+    await _cancelled(abort, showing)
+
+
+async def _go_on_showing(backend: Backend, follower: GroupFollower, display: Display) -> None:
+    async for batch in backend.watch(after=follower.cursor):
+        follower.fold(batch)
+        display.show(follower.statuses)
 
 
 @dataclass(frozen=True)

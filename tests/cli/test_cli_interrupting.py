@@ -78,8 +78,10 @@ def calls_in_flight(count: int) -> Callable[[AgentGroup], bool]:
     return lambda group: group.status is not None and group.status.going >= count
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-async def test_one_signal_stops_gracefully_and_resume_goes_on(workspace: Workspace, stop: signal.Signals) -> None:
+@pytest.mark.parametrize(("stop", "again"), [(signal.SIGINT, ("resume", "hello")), (signal.SIGTERM, ("run", "-f", "hello.yaml"))])
+async def test_one_signal_stops_gracefully_and_the_work_goes_on_later(
+    workspace: Workspace, stop: signal.Signals, again: tuple[str, ...]
+) -> None:
     spec = workspace.spec(family="steady", tasks=5, active=2)
     async with started(workspace, "run", "-f", spec, "--json") as command:
         await command.says("Running")
@@ -95,7 +97,7 @@ async def test_one_signal_stops_gracefully_and_resume_goes_on(workspace: Workspa
     assert any("nodus-tui resume hello" in line for line in command.said)
     assert not any("Traceback" in line for line in command.said)
 
-    resumed = workspace.installed("resume", "hello", "--json", "--quiet")
+    resumed = workspace.installed(*again, "--json", "--quiet")
     after = json.loads(resumed.stdout)
     assert resumed.returncode == 0, resumed.stderr
     assert after["coverage"] == {"scored": 5, "total": 5}

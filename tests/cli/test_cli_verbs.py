@@ -177,6 +177,15 @@ def test_the_unexpected_is_one_sentence_and_a_log(nodus: Nodus, workspace: Works
     assert "break_down" in log.read_text(encoding="utf-8")
 
 
+def test_the_shell_completes_verbs_and_options(workspace: Workspace) -> None:
+    def completed(words: str) -> str:
+        asked = {"_NODUS_TUI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        return workspace.installed(env=asked).stdout
+
+    assert completed("nodus-tui ext") == "plain,extend-cap\n"
+    assert "plain,--min-pass-rate" in completed("nodus-tui run --min")
+
+
 def test_a_reader_that_leaves_is_no_failure(workspace: Workspace) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)

@@ -176,9 +176,13 @@ class NodusApp(App[int], inherit_bindings=False):
 
         self.push_screen(LaunchDialog(self.services.folder, self.clock), chosen)
 
-    def _launched(self, group: str) -> None:
+    def _launched(self, group: str, told: str) -> None:
         if group:
-            self.push_screen(GroupScreen(self.services, group))
+            screen = GroupScreen(self.services, group)
+            screen.first_notice = told
+            self.push_screen(screen)
+        elif isinstance(self.screen, ViewScreen):
+            self.screen.notice(told, Tone.GOOD)
 
     def action_leave(self) -> None:
         """Leave, after a question where work would stop."""

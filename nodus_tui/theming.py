@@ -8,7 +8,7 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.widgets.paint import tone_variables
@@ -70,6 +70,8 @@ class ThemeFile(BaseModel):
             "scrollbar-corner-color": grounds.background,
         }
         if self.ansi:
+            # Textual's own styles name variables that only its own sixteen-colour theme has.
+            variables = {**BUILTIN_THEMES["ansi-dark"].variables, **variables}
             variables |= {"input-cursor-background": "ansi_white", "input-cursor-foreground": "ansi_black"}
         return Theme(
             name=self.name,

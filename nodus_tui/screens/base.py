@@ -60,6 +60,8 @@ class ViewScreen(Screen[None]):
         self.services = services
         self._notice: Line = ()
         self._notices_told = 0
+        self.first_notice = ""
+        """What is to be told as soon as the screen stands."""
 
     def compose(self) -> ComposeResult:
         """Crumbs, body, status, keys."""
@@ -81,6 +83,10 @@ class ViewScreen(Screen[None]):
     def moving(self) -> bool:
         """Whether something shown here changes with the time alone."""
         return False
+
+    def focus_home(self) -> None:
+        """Where keys go when nothing else has them."""
+        raise NotImplementedError
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -139,6 +145,8 @@ class ViewScreen(Screen[None]):
     def on_mount(self) -> None:
         """First paint, and again with each theme."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
+        if self.first_notice:
+            self.notice(self.first_notice, Tone.GOOD)
 
     def _repaint(self) -> None:
         for table in self.query(LineTable):
@@ -156,6 +164,8 @@ class ViewScreen(Screen[None]):
         """Too small a terminal gets a sentence instead of a ruin."""
         small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.set_class(small, "-small")
+        if not small and self.focused is None:
+            self.call_after_refresh(self.focus_home)
         if small:
             size = f"{event.size.width}×{event.size.height}"
             text = line(

@@ -49,6 +49,10 @@ class CampaignsScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Keys go to the table."""
+        self.focus_home()
+
+    def focus_home(self) -> None:
+        """Keys go to the table."""
         self.table.focus()
 
     def crumbs(self) -> tuple[str, ...]:

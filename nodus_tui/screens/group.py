@@ -60,7 +60,7 @@ class GroupScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Ask for the runs; keys go to the table."""
-        self.table.focus()
+        self.focus_home()
         self.run_worker(self._load(), exit_on_error=True)
 
     def on_unmount(self) -> None:
@@ -76,6 +76,10 @@ class GroupScreen(ViewScreen):
                 f"! The runs of {self.group_name} cannot be read: {error.detail}. Esc goes back; opening it again tries again.", Tone.BAD
             )
         self.show()
+
+    def focus_home(self) -> None:
+        """Keys go to the table."""
+        self.table.focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""

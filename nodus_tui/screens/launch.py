@@ -195,7 +195,7 @@ class EstimateScreen(ViewScreen):
     EstimateScreen TextPane { padding: 1 2; }
     """
 
-    def __init__(self, services: Services, path: str, launched: Callable[[str], None]) -> None:
+    def __init__(self, services: Services, path: str, launched: Callable[[str, str], None]) -> None:
         super().__init__(services)
         self.path = path
         self.minutes = DEFAULT_MINUTES
@@ -209,6 +209,10 @@ class EstimateScreen(ViewScreen):
     def body(self) -> ComposeResult:
         """One scrolling text."""
         yield TextPane(widget_id="estimate")
+
+    def focus_home(self) -> None:
+        """Keys go to the text."""
+        self.query_one(TextPane).focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -226,7 +230,7 @@ class EstimateScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Read and estimate."""
-        self.query_one(TextPane).focus()
+        self.focus_home()
         self.run_worker(self._estimate(), exit_on_error=True)
 
     async def _estimate(self) -> None:
@@ -302,9 +306,7 @@ class EstimateScreen(ViewScreen):
         groups = [document.resource.name for document in self._bundle if isinstance(document.resource, AgentGroup)]
         done = "; ".join(f"{document.kind} {document.name} {document.outcome}" for document in outcome.documents)
         self.app.pop_screen()
-        self._launched(groups[0] if groups else "")
-        if isinstance(self.app.screen, ViewScreen):
-            self.app.screen.notice(f"✓ {done}.", Tone.GOOD)
+        self._launched(groups[0] if groups else "", f"✓ {done}.")
 
 
 def minutes_problem(text: str) -> str:

@@ -55,7 +55,7 @@ class RunScreen(ViewScreen):
         """Facts, conversation, calls."""
         yield SpanBlock(widget_id="facts")
         with Container(id="halves"):
-            yield TextPane(follow=True, widget_id="talk")
+            yield TextPane(widget_id="talk")
             yield LineTable(self.state.calls, self.services.now(), widget_id="calls")
 
     @property
@@ -66,11 +66,15 @@ class RunScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Keys go to the conversation."""
-        self.query_one(TextPane).focus()
+        self.focus_home()
 
     def on_resize(self, event: Resize) -> None:
         """Wide enough for both halves beside each other?"""
         self.set_class(event.size.width >= BESIDE_FROM, "-beside")
+
+    def focus_home(self) -> None:
+        """Keys go to the conversation."""
+        self.query_one(TextPane).focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -113,6 +117,7 @@ class RunScreen(ViewScreen):
 
     def _show_talk(self) -> None:
         pane = self.query_one(TextPane)
+        pane.follow = self.state.moving()
         if self._problem:
             pane.show(wrapped((line(f"The conversation cannot be read: {self._problem}"),), pane.text_width))
             return

@@ -34,10 +34,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     class Resized(Message):
         """Lines for another width are wanted."""
 
-    def __init__(self, *, follow: bool = False, widget_id: str | None = None) -> None:
+    def __init__(self, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
         self._lines: tuple[Line, ...] = ()
-        self._follow = follow
+        self.follow = False
+        """Whether a reader at the end stays at the end when more comes."""
         self.lines_refreshed = 0
         """Lines that were sent to be painted again: what tests count."""
 
@@ -68,8 +69,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             if before != after:
                 self.lines_refreshed += 1
                 self.refresh(Region(0, y, self.size.width, 1))
-        if self._follow and at_end and len(new) != len(old):
-            self.scroll_to(y=self.max_scroll_y, animate=False)
+        if self.follow and at_end and len(new) != len(old):
+            # Only after the next layout does the pane know how far it scrolls.
+            self.call_after_refresh(self.action_to_end)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Ask for lines of the new width."""

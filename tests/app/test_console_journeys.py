@@ -1,0 +1,398 @@
+"""Journeys through the console with the keyboard, on recorded values."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from console_driver import console, press, screen_lines, screen_text, settled
+from console_records import NOW, changed, conversation, created, every_kind_of_run, group, run, usd
+from scripted_backend import UNREACHABLE, ScriptedBackend
+
+from nodus_tui.contract.actions import ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.estimates import Estimate
+from nodus_tui.contract.events import Event
+from nodus_tui.contract.phases import GroupPhase, RunPhase
+
+SPEC = Path(__file__).parents[2] / "examples" / "hello-simulated.yaml"
+
+
+def fleet(**options) -> ScriptedBackend:
+    return ScriptedBackend([group(), group("small", pending=3, tasks=20)], every_kind_of_run(), **options)
+
+
+async def test_from_campaigns_into_a_run_and_back() -> None:
+    async with console(fleet()) as (app, pilot):
+        assert "fleet" in screen_text(app)
+        assert "70.0% ±14.2 40/100" in screen_text(app)
+        await press(app, pilot, "end", "k", "home", "j", "k", "enter")
+        assert "campaigns › small" in screen_lines(app)[0]
+        await press(app, pilot, "escape", "j", "enter")
+        assert "campaigns › fleet" in screen_lines(app)[0]
+        assert "✓ Correct" in screen_text(app)
+        await press(app, pilot, "j", "enter")
+        assert "fleet-0001-a1" in screen_lines(app)[0]
+        assert "17 + 25 = 42" in screen_text(app)
+        await press(app, pilot, "escape", "escape")
+        assert "NAME" in screen_lines(app)[1]
+
+
+async def test_live_changes_are_painted_and_cost_what_changed() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        assert app.feed.groups["fleet"].loaded
+        backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running", reason=None, message=""))
+        await settled(app, pilot)
+        line = next(line for line in screen_lines(app) if "sum-008" in line)
+        assert "► Running" in line
+
+
+async def test_kill_asks_and_enter_at_once_means_cancel() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "j", "j", "j", "j", "x")
+        assert "Kill run fleet-0004-a1?" in screen_text(app)
+        assert "$0.0107" in screen_text(app) or "$0.011 is spent" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert backend.acted == []
+        await press(app, pilot, "x", "right", "enter")
+        [action] = backend.acted
+        assert isinstance(action, Kill)
+        assert (action.kind, action.name) == ("AgentRun", "fleet-0004-a1")
+        assert action.request_id
+        assert "kill of fleet-0004-a1 is done" in screen_text(app)
+
+
+async def test_killing_many_needs_their_number() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "X")
+        assert "Type 58 to do it" in screen_text(app)
+        await press(app, pilot, "enter", "right", "enter")
+        assert backend.acted == []
+        assert "Type 58 above first" in screen_text(app)
+        await press(app, pilot, "5", "8", "enter", "right", "enter")
+        [action] = backend.acted
+        assert isinstance(action, Kill)
+        assert (action.kind, action.name) == ("AgentGroup", "fleet")
+
+
+async def test_what_has_ended_cannot_be_killed() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "x")
+        assert "there is nothing to kill" in screen_text(app)
+        assert backend.acted == []
+
+
+async def test_extend_proposes_a_cap_and_checks_it_as_it_is_typed() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, *"jjjjjj", "e")
+        assert "New cap of run fleet-0006-a1" in screen_text(app)
+        assert "0.12" in screen_text(app)
+        await press(app, pilot, "0", ".", "0", "1", "enter")
+        assert "must be above $0.06" in screen_text(app)
+        assert backend.acted == []
+        await press(app, pilot, "backspace", "backspace", "2", "5", "tab")
+        assert "begins afresh" in screen_text(app)
+        await press(app, pilot, "enter")
+        [action] = backend.acted
+        assert isinstance(action, ExtendCap)
+        assert (action.kind, action.name, action.cap_usd, action.restart) == ("AgentRun", "fleet-0006-a1", Decimal("0.25"), True)
+
+
+async def test_the_groups_cap_is_raised_in_place() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "E", "enter")
+        [action] = backend.acted
+        assert isinstance(action, ExtendCap)
+        assert (action.kind, action.name, action.cap_usd) == ("AgentGroup", "fleet", Decimal(12))
+
+
+async def test_retry_and_resume() -> None:
+    backend = ScriptedBackend([group(phase=GroupPhase.INTERRUPTED)], every_kind_of_run())
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "r")
+        assert "a verdict stands" in screen_text(app)
+        await press(app, pilot, "j", "j", "j", "r", "R", "right", "enter", "u")
+        one, every, resume = backend.acted
+        assert isinstance(one, Retry)
+        assert one.runs == ("fleet-0003-a1",)
+        assert isinstance(every, Retry)
+        assert every.runs == ()
+        assert isinstance(resume, Resume)
+
+
+async def test_a_refusal_is_a_sentence_not_a_crash() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        backend.refuse = NodusError(ErrorCode.INVALID_ACTION, "the group has ended; only a running one can be raised")
+        await press(app, pilot, "E", "enter")
+        assert "! the group has ended; only a running one can be raised" in screen_text(app)
+
+
+async def test_the_filter_narrows_keeps_and_goes() -> None:
+    async with console(fleet(), start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "slash", *"verdict:")
+        assert "verdict:incorrect" in screen_text(app)
+        await press(app, pilot, *"infra", "enter")
+        shown = [line for line in screen_lines(app) if "sum-" in line]
+        assert len(shown) == 1
+        assert "1 of 1 (11 hidden)" in screen_text(app)
+        await press(app, pilot, "slash", "escape")
+        assert len([line for line in screen_lines(app) if "sum-" in line]) == 12
+
+
+async def test_typing_a_q_into_the_filter_does_not_quit() -> None:
+    async with console(fleet()) as (app, pilot):
+        await press(app, pilot, "slash", "q", "x", "l")
+        assert app.is_running
+        assert "No campaign passes the filter" in screen_text(app)
+
+
+async def test_an_empty_workspace_says_what_to_do() -> None:
+    async with console(ScriptedBackend()) as (app, pilot):
+        assert "No campaigns yet." in screen_text(app)
+        assert "estimates a spec file and launches it" in screen_text(app)
+        await press(app, pilot, "enter", "x", "e", "r", "u", "y", "s", "S")
+        assert app.is_running
+
+
+async def test_a_lost_backend_is_told_and_comes_back() -> None:
+    backend = fleet()
+    async with console(backend) as (app, pilot):
+        backend.break_off(UNREACHABLE)
+        await settled(app, pilot)
+        assert "No connection since 14:03:10" in screen_text(app)
+        assert "does not answer" in screen_text(app)
+        assert "Trying again at 14:03:11" in screen_text(app)
+        backend.lost = None
+        await app.feed._load()
+        await settled(app, pilot)
+        assert "No connection" not in screen_text(app)
+
+
+async def test_a_group_that_goes_away_says_so() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        for index in range(12):
+            backend.emit(Event(cursor=101 + index, at=NOW, change="Deleted", kind="AgentRun", name=f"fleet-{index:04d}-a1", group="fleet"))
+        backend.emit(Event(cursor=120, at=NOW, change="Deleted", kind="AgentGroup", name="fleet"))
+        await settled(app, pilot)
+        assert "There is no group fleet any more" in screen_text(app)
+
+
+async def test_predecessor_and_successor_are_one_key_away() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        backend.emit(
+            changed("AgentRun", "fleet-0006-a1", 101, of="fleet", phase="Superseded", current=False),
+            created(run(6, attempt=2, predecessor="fleet-0006-a1", cap="0.12", phase=RunPhase.RUNNING, cost_usd=usd("0.0511")), 102),
+        )
+        await settled(app, pilot)
+        await press(app, pilot, *"jjjjjj", "enter")
+        assert "fleet-0006-a2" in screen_lines(app)[0]
+        await press(app, pilot, "p")
+        assert "fleet-0006-a1" in screen_lines(app)[0]
+        assert "its case goes on in fleet-0006-a2" in screen_text(app)
+        await press(app, pilot, "n")
+        assert "fleet-0006-a2" in screen_lines(app)[0]
+
+
+async def test_a_conversation_follows_what_happens() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, *"jjjj", "enter")
+        backend.transcripts["fleet-0004-a1"] = conversation(
+            "fleet-0004-a1", "s", "first question", "first reply", "second question", "second reply"
+        )
+        backend.emit(changed("AgentRun", "fleet-0004-a1", 101, of="fleet", turns=2, calls=2))
+        await settled(app, pilot)
+        await settled(app, pilot)
+        assert "second reply" in screen_text(app)
+
+
+async def test_help_lists_every_key_of_the_view() -> None:
+    async with console(fleet(), size=(100, 60)) as (app, pilot):
+        await press(app, pilot, "question_mark")
+        text = screen_text(app)
+        assert "Kill the selected group or run, after a question." in text
+        assert "✓ Correct" in text
+        await press(app, pilot, "escape")
+        assert "NAME" in screen_lines(app)[1]
+
+
+async def test_the_palette_finds_and_does() -> None:
+    async with console(fleet()) as (app, pilot):
+        await press(app, pilot, "ctrl+p", *"kill", "enter")
+        assert "Kill group small?" in screen_text(app)
+
+
+def estimate(name: str = "hello") -> Estimate:
+    return Estimate(
+        group=name,
+        agent="adder",
+        cases=100,
+        model_ceiling_usd=usd("10.00"),
+        per_run_cap_usd=usd("0.10"),
+        cap_usd=usd("10.00"),
+        minutes_per_case=Decimal(10),
+        sandbox_minutes=Decimal(1000),
+        sandbox_usd={"CPU": usd("0.13"), "L4": usd("7.17"), "H100": usd("43.33")},
+        wall_clock_minutes=Decimal(40),
+        wall_clock_by_max_active={"1": Decimal(1000), "10": Decimal(100), "25": Decimal(40)},
+        timeout_minutes=Decimal(30),
+        fits_timeout=False,
+        room_for_all=False,
+        cases_sure_to_start=97,
+        half_width95=0.098,
+        simulated=True,
+        notes=("the timeout is shorter than the estimate",),
+    )
+
+
+async def workers_done(app, pilot) -> None:
+    """What the screen on top started beside itself has ended."""
+    await pilot.pause()
+    own = [worker for worker in app.workers if worker.node is app.screen]
+    if own:
+        await app.workers.wait_for_complete(own)
+    await settled(app, pilot)
+
+
+async def launch(app, pilot, path: Path) -> None:
+    await press(app, pilot, "l")
+    await workers_done(app, pilot)
+    app.screen.query_one("#path").value = str(path)
+    await press(app, pilot, "enter")
+    await workers_done(app, pilot)
+
+
+async def test_launching_shows_the_estimate_before_anything_starts() -> None:
+    backend = fleet()
+    backend.estimates = (estimate(),)
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, SPEC)
+        text = screen_text(app)
+        for part in (
+            "$10.00",
+            "sure to start: 97 of 100",
+            "1 → 1,000 min",
+            "25 → 40m",
+            "±9.8 points",
+            "longer than the timeout",
+            "H100 $43.33",
+        ):
+            assert part in text
+        assert backend.applied == []
+        await press(app, pilot, "L")
+        [bundle] = backend.applied
+        names = [each.resource.name for each in bundle if each.resource.kind == "AgentGroup"]
+        assert f"campaigns › {names[0]}" in screen_lines(app)[0]
+
+
+async def test_a_broken_spec_shows_every_fault_with_its_line(tmp_path: Path) -> None:
+    spec = tmp_path / "broken.yaml"
+    spec.write_text("apiVersion: nodus.dev/v1\nkind: AgentGruop\nmetadata: {name: x}\nspec: {}\n", encoding="utf-8")
+    backend = fleet()
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, spec)
+        assert "broken.yaml:2:" in screen_text(app)
+        assert "AgentGroup" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert backend.applied == []
+        assert "nothing to launch yet" in screen_text(app)
+
+
+async def test_a_refused_launch_shows_the_backends_faults() -> None:
+    backend = fleet()
+    backend.estimates = (estimate(),)
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, SPEC)
+        backend.refuse = NodusError.invalid_spec(
+            (Fault(message="there is no environment nodus/none@1", file="hello.yaml", line=7, path="spec.evaluation.environment"),)
+        )
+        await press(app, pilot, "enter")
+        assert "hello.yaml:7" in screen_text(app)
+        assert "there is no environment nodus/none@1" in screen_text(app)
+
+
+async def test_a_path_that_names_nothing_is_told(tmp_path: Path) -> None:
+    async with console(fleet(), size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "l")
+        await workers_done(app, pilot)
+        app.screen.query_one("#path").value = str(tmp_path / "nowhere.yaml")
+        await press(app, pilot, "enter")
+        assert "There is no file" in screen_text(app)
+
+
+async def test_copying_a_row_also_writes_a_file(tmp_path: Path) -> None:
+    async with console(fleet(), start_at="fleet", state_folder=tmp_path) as (app, pilot):
+        await press(app, pilot, "y")
+        copied = (tmp_path / "copied.txt").read_text(encoding="utf-8")
+        assert "sum-000" in copied
+        assert app.clipboard.strip() == copied.strip()
+
+
+async def test_leaving_is_quick_when_nothing_of_this_process_stops() -> None:
+    async with console(fleet()) as (app, pilot):
+        await pilot.press("q")
+        await pilot.pause()
+        assert app.return_value == 0
+
+
+async def test_leaving_asks_when_work_would_stop_and_stops_it_in_order() -> None:
+    backend = fleet(scheduling=True)
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "ctrl+c")
+        assert "Stop the work and quit?" in screen_text(app)
+        assert "20 runs going" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert backend.stopped_with == []
+        assert app.return_value is None
+        await press(app, pilot, "q", "right")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert backend.stopped_with == [10.0]
+        assert app.return_value == 0
+
+
+async def test_sorting_by_key_and_by_click() -> None:
+    async with console(fleet(), start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "S")
+        first = next(line for line in screen_lines(app) if "sum-" in line)
+        assert "sum-011" in first
+        await press(app, pilot, "s")
+        assert "TASK▲" in screen_text(app)
+        titles = next(line for line in screen_lines(app) if "VERDICT" in line)
+        await pilot.click("#runs", offset=(titles.index("VERDICT") + 1, 0))
+        await settled(app, pilot)
+        assert "VERDICT▲" in screen_text(app)
+
+
+@pytest.mark.parametrize("theme", ["nodus-dark", "nodus-light", "nodus-ansi"])
+async def test_every_theme_paints_every_view(theme: str) -> None:
+    async with console(fleet(), start_at="fleet") as (app, pilot):
+        app.theme = theme
+        await press(app, pilot, "question_mark", "escape", "X", "escape", "E", "escape", "slash", "escape", "enter")
+        assert "system" in screen_text(app)
+
+
+async def test_small_terminals_get_a_sentence_and_large_ones_the_console() -> None:
+    async with console(fleet(), size=(50, 12)) as (app, pilot):
+        assert "at least 60×15" in " ".join(screen_text(app).split())
+        await pilot.resize_terminal(80, 24)
+        await settled(app, pilot)
+        assert "NAME" in screen_lines(app)[1]
+
+
+async def test_a_storm_of_resizes_ends_in_the_same_screen() -> None:
+    async with console(fleet(), start_at="fleet") as (app, pilot):
+        before = screen_text(app)
+        for width, height in ((120, 40), (61, 16), (200, 60), (40, 10), (79, 23), (132, 43)):
+            await pilot.resize_terminal(width, height)
+        await pilot.resize_terminal(80, 24)
+        await settled(app, pilot)
+        assert screen_text(app) == before

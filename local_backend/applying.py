@@ -4,7 +4,7 @@ It knows the store, the model catalogue and the environments; it starts nothing.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +38,9 @@ LONGEST_GROUP_NAME = 50
 class Environments(Protocol):
     """What applying needs of the environments room."""
 
-    def resolve(self, reference: str, split: str, *, own: Callable[[str], Environment | None]) -> ResolvedEnvironment:
+    def resolve(
+        self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
+    ) -> ResolvedEnvironment:
         """The environment of a reference. Raises NodusError with a sentence and the nearest known name."""
         ...
 
@@ -219,7 +221,7 @@ class _Planning:
         self.environments[environment.name] = located
         reference = f"{environment.name}@{environment.spec.version}"
         try:
-            resolved = self.applier.environments.resolve(reference, "test", own=self.environments.get)
+            resolved = self.applier.environments.resolve(reference, "test", own=self.environments.get, own_names=self.environments)
             facts = await self.applier.environments.facts(resolved)
         except NodusError as error:
             self.broken.add(environment.name)
@@ -325,7 +327,9 @@ class _Planning:
         if evaluation.environment.partition("@")[0] in self.broken:
             return None  # Its own faults are told where they stand.
         try:
-            resolved = self.applier.environments.resolve(evaluation.environment, evaluation.split, own=self.environments.get)
+            resolved = self.applier.environments.resolve(
+                evaluation.environment, evaluation.split, own=self.environments.get, own_names=self.environments
+            )
             facts = await self.applier.environments.facts(resolved)
         except NodusError as error:
             self.plan.faults.append(document.fault(path, error.detail, getattr(error, "suggestion", "")))

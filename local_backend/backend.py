@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,7 +20,6 @@ from pydantic import TypeAdapter
 from local_backend.applying import Applier, Plan
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
-from local_backend.environments.client import check as check_environment
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
@@ -67,13 +66,15 @@ class LocalEnvironments:
     def __init__(self) -> None:
         self.catalogue = EnvironmentCatalogue()
 
-    def resolve(self, reference: str, split: str, *, own: Callable[[str], Environment | None]) -> ResolvedEnvironment:
+    def resolve(
+        self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
+    ) -> ResolvedEnvironment:
         """The environment of a reference. Raises NodusError."""
-        return self.catalogue.resolve(reference, split, own=own)
+        return self.catalogue.resolve(reference, split, own=own, own_names=own_names)
 
     async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
-        """What its tasks are, read by a process of their own."""
-        return await check_environment(resolved)
+        """What its tasks are; a task file is read and checked by a process of its own."""
+        return await self.catalogue.facts(resolved)
 
     async def start(
         self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
@@ -148,15 +149,21 @@ class LocalBackend:
         version = -1
         while not self._stopped:
             await asyncio.sleep(POLL_SECONDS)
-            if self._scheduler is None:
-                async with self._turn:
-                    if not self._stopped and self._workspace.try_own():
-                        await self._own(may_start=True)
-                continue
-            seen = await self._store.data_version()
-            if seen != version:
-                version = seen
-                await self._answer_others()
+            try:
+                if self._scheduler is None:
+                    await self._take_over()
+                    continue
+                seen = await self._store.data_version()
+                if seen != version:
+                    version = seen
+                    await self._answer_others()
+            except NodusError as error:
+                _log.error("the workspace could not be looked after: %s", error.detail)
+
+    async def _take_over(self) -> None:
+        async with self._turn:
+            if not self._stopped and self._workspace.try_own():
+                await self._own(may_start=True)
 
     async def _answer_others(self) -> None:
         for number, form, payload, author in await self._requests.open_ones():

@@ -200,10 +200,9 @@ class Actions:
         return self._outcome(action, action.kind, action.name, f"deleted {action.kind} {action.name}", [change])
 
     async def _delete_group(self, action: Delete) -> list[Statement]:
-        rows = await self._store.read("SELECT phase FROM groups WHERE name = ?", (action.name,))
-        if not rows:
-            raise NodusError.not_found("AgentGroup", action.name)
-        if not GroupPhase(rows[0]["phase"]).at_rest or action.name in self._scheduler.active_groups:
+        engine = await self._scheduler.engine(action.name)
+        await self._scheduler.let_go(action.name)
+        if not engine.books.group.phase.at_rest or action.name in self._scheduler.active_groups:
             raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} is at work: kill it first")
         mine = "run IN (SELECT name FROM runs WHERE group_name = ?)"
         return [

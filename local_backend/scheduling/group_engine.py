@@ -90,6 +90,8 @@ class GroupEngine:
         self._wake = asyncio.Event()
         self._shutting: StopOrder | None = None
         self._shut = asyncio.Event()
+        self.finishing = False
+        """Whether the main task has nothing more to start and only cleans up: whoever wants the group to go on waits for its end."""
         self._failure: BaseException | None = None
         self._killed = False
         self._held: set[str] = set()
@@ -107,6 +109,7 @@ class GroupEngine:
             if await self._prepare():
                 await self._work()
         finally:
+            self.finishing = True
             for going in self._going.values():
                 going.stop.stop_now()
             if self._going:
@@ -123,6 +126,7 @@ class GroupEngine:
             await self._keep_deadline()
             async with self._lock:
                 if await self._start_and_assess():
+                    self.finishing = True
                     return
             await self._sleep()
         await self._shut.wait()

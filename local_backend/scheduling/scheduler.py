@@ -68,6 +68,7 @@ class Scheduler:
 
     async def start(self, name: str) -> None:
         """Work on a group. Where its model cannot be used any more, it is interrupted and says why."""
+        await self._finished(name)
         if not self._may_start or name in self._tasks or self.failure is not None:
             return
         try:
@@ -95,12 +96,19 @@ class Scheduler:
 
     async def engine(self, name: str) -> GroupEngine:
         """The engine of a group: the one at work, or a new one from the store for an action on a group at rest."""
+        await self._finished(name)
         if name in self._engines:
             return self._engines[name]
         books = await self._load_books(name)
         engine = GroupEngine(self._services, books)
         self._engines[name] = engine
         return engine
+
+    async def _finished(self, name: str) -> None:
+        """Let an engine that only cleans up come to its end."""
+        engine, task = self._engines.get(name), self._tasks.get(name)
+        if engine is not None and task is not None and engine.finishing:
+            await asyncio.wait({task})
 
     async def let_go(self, name: str) -> None:
         """Forget the engine of a group at rest after an action."""

@@ -151,21 +151,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve_until_stopped(port: int, *, until_eof: bool) -> int:
+    """Serve; ends the process when stopped, and gives an exit code only when it could not start."""
     announcement = _separate_log()
     try:
-        server, url = _serve(port)
+        _server, url = _serve(port)
     except RuntimeError as error:
         sys.stderr.write(f"the local model server did not start on {HOST}:{port} (is the port taken?): {error}\n")
         return 4
     announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
     announcement.flush()
-    if until_eof:
-        while os.read(0, 4096):
-            pass
-    else:
-        threading.Event().wait()
-    del server
-    return 0
+    with contextlib.suppress(KeyboardInterrupt):
+        if until_eof:
+            while os.read(0, 4096):
+                pass
+        else:
+            threading.Event().wait()
+    # At once: the engine's own way down can hang when it is stopped in the moment in which it starts, and there is nothing to save.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def llama_cpp() -> Iterator[str]:
         assert child.stdin is not None
         yield json.loads(child.stdout.readline())["listening"]
         child.stdin.close()
-        child.wait(timeout=20)
+        child.wait(timeout=60)
 
 
 def _aimock() -> str | None:
@@ -77,7 +77,7 @@ def aimock(fixtures: Path, *options: str) -> Iterator[str]:
         yield found.group(1)
         child.terminate()
         child.stdout.read()
-        child.wait(timeout=20)
+        child.wait(timeout=60)
 
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import aiohttp
 import pytest
@@ -16,6 +18,17 @@ from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, 
 from nodus_tui.contract.errors import NodusError
 
 COMMAND = [sys.executable, "-m", "local_backend.models.local_server"]
+
+
+@contextmanager
+def program() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """The server as a user starts it, with what it said; killed at the end if it still runs."""
+    with subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server, json.loads(server.stdout.readline())
+        finally:
+            server.kill()
 
 
 async def test_serves_inside_the_block_and_is_gone_after_it() -> None:
@@ -44,7 +57,7 @@ def test_ends_when_its_parent_is_killed() -> None:
         assert parent.stdout is not None
         url = parent.stdout.readline().strip()
         os.kill(parent.pid, signal.SIGKILL)
-        parent.wait(timeout=20)
+        parent.wait(timeout=60)
 
     async def until_it_is_gone() -> None:
         async with aiohttp.ClientSession() as session:
@@ -55,29 +68,24 @@ def test_ends_when_its_parent_is_killed() -> None:
                 except aiohttp.ClientConnectionError:
                     return
 
-    asyncio.run(asyncio.wait_for(until_it_is_gone(), timeout=30))
+    asyncio.run(asyncio.wait_for(until_it_is_gone(), timeout=60))
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_stops_at_a_signal(ending: signal.Signals) -> None:
     need(local_model_problem())
-    with subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout is not None
-        said = json.loads(server.stdout.readline())
+    with program() as (server, said):
         assert said["model"] == LOCAL_MODEL
         assert said["listening"].endswith("/v1")
         server.send_signal(ending)
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=60) == 0
 
 
 def test_a_taken_port_is_a_sentence() -> None:
     need(local_model_problem())
-    with subprocess.Popen([*COMMAND, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as first:
-        assert first.stdout is not None
-        port = json.loads(first.stdout.readline())["listening"].removesuffix("/v1").rpartition(":")[2]
+    with program() as (_, said):
+        port = said["listening"].removesuffix("/v1").rpartition(":")[2]
         second = subprocess.run([*COMMAND, "--port", port], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        first.terminate()
-        assert first.wait(timeout=20) == 0
     assert second.returncode == 4
     assert f"did not start on 127.0.0.1:{port} (is the port taken?)" in second.stderr
     assert "Traceback" not in second.stderr

@@ -93,9 +93,9 @@ class TestTokenBound:
         messages: tuple[ChatMessage, ...] = ()
         last: LastCall | None = None
         ratios: list[float] = []
-        for text in itertools.islice(HOSTILE_TEXTS.values(), 1, 8):
-            messages = (*messages, ChatMessage("user", text[:60]))
-            request = ModelRequest("Answer shortly.", messages, 12, temperature=1.0)
+        for text in itertools.islice(HOSTILE_TEXTS.values(), 1, 6):
+            messages = (*messages, ChatMessage("user", text[:40]))
+            request = ModelRequest("Answer shortly.", messages, 6, temperature=1.0)
             bound = input_bound(request, last)
             reply = await client.attempt(model, request)
             assert reply.usage.input_tokens <= bound

@@ -211,11 +211,18 @@ class TestFree:
             error = await outcome(connect, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", provider)
         assert (error.outcome, error.retryable) == (CallOutcome.FREE, True)
 
-    @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+    @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 503, 529])
     async def test_errors_that_pass(self, connect: Connect, provider: str, status: int) -> None:
         error = await refused(connect, answer({"error": {"message": "busy"}}, status=f"{status} Whatever"), provider)
         assert (error.retryable, error.status, error.rate_limited) == (True, status, status in {429, 529})
         assert error.message.endswith(": busy")
+
+    @pytest.mark.parametrize("status", [502, 504])
+    async def test_a_gateway_that_lost_the_server_leaves_the_outcome_unknown(self, connect: Connect, provider: str, status: int) -> None:
+        async with hostile(says(answer({"error": {"message": "upstream"}}, status=f"{status} Whatever"))) as url:
+            error = await outcome(connect, url, provider)
+        assert (error.outcome, error.retryable, error.status) == (CallOutcome.UNKNOWN, False, status)
+        assert "upstream; the model behind that gateway may have answered" in error.message
 
     @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 410, 413, 422, 451, 501, 505])
     async def test_errors_that_stay(self, connect: Connect, provider: str, status: int) -> None:

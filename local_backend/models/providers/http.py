@@ -38,6 +38,8 @@ MAX_ERROR_BYTES = 64 * 1024
 _ERROR_BODY_SECONDS = 5.0
 _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
 _NOT_RETRYABLE_5XX = frozenset({501, 505})
+_GATEWAY_LOST_IT = frozenset({502, 504})
+"""A gateway says so when the model server behind it broke off or took too long: what that server did, and bills, nobody knows."""
 _RATE_LIMITED = frozenset({429, 529})
 _PHRASES = {529: "Overloaded"}
 
@@ -195,6 +197,9 @@ async def _refused(endpoint: Endpoint, response: aiohttp.ClientResponse) -> Mode
     head = f"{endpoint.host} answered {status} {_phrase(status)}".rstrip()
     if 200 <= status < 300:
         return ModelCallError(f"{head}, which is no answer", CallOutcome.UNKNOWN, status=status)
+    if status in _GATEWAY_LOST_IT:
+        what = f"{head}{': ' if said else ''}{said}; the model behind that gateway may have answered all the same"
+        return ModelCallError(what, CallOutcome.UNKNOWN, status=status)
     if 300 <= status < 400:
         where = one_line(response.headers.get("location", ""), key=endpoint.key, limit=200)
         to = f" to {where}" if where else ""

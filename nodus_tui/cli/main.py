@@ -1,6 +1,7 @@
 """The console script. It knows the verbs by name, loads a verb's module when it is called, and turns every error into a sentence."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -77,6 +78,10 @@ def cli(ctx: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code (docs/cli.md). Never shows a traceback unless NODUS_DEBUG is 1."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by the caller. Something harmless takes its number, or the next file that is opened would get what is printed.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -22,6 +22,19 @@ class Decorator(Protocol):
         ...
 
 
+class TargetType(click.ParamType[str]):
+    """A name, with or without its kind."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text, which nothing but its characters can make wrong here: whether something has that name is the backend's answer."""
+        text = str(value)
+        if not text.isprintable():
+            self.fail("a name has no control characters, and no bytes that are not UTF-8", param, ctx)
+        return text
+
+
 class DurationType(click.ParamType[timedelta]):
     """A duration such as `90s` or `10m`."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import JsonValue
 
 from nodus_tui.cli.failures import discard_stdout
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.text import cut, safe_text, width_of
 
@@ -21,12 +22,18 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud8
 
 
 def emit(text: str) -> None:
-    """Write the text and a line end. A reader that has gone is no failure: the verb's exit code stands."""
+    """Write the text and a line end. A reader that has gone is no failure: the verb's exit code stands.
+
+    Raises NodusError where it cannot be written for another reason, such as a full disk.
+    """
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
+    except OSError as error:
+        discard_stdout()
+        raise NodusError(ErrorCode.UNAVAILABLE, f"standard output cannot be written: {error.strerror or error}") from error
 
 
 def json_text(value: JsonValue) -> str:

@@ -141,3 +141,16 @@ async def test_time_that_runs_out_stops_gracefully_with_its_own_code(workspace: 
     assert code == 4
     assert results["phase"] == "Interrupted"
     assert any("the time to wait is up" in line for line in command.said)
+
+
+async def test_a_stalled_run_that_keeps_waiting_goes_on_when_another_process_raises_the_cap(workspace: Workspace) -> None:
+    async with started(workspace, "run", "-f", workspace.spec(cap="0.10"), "--keep-waiting", "--json") as command:
+        advice = await command.says("nodus-tui extend-cap group/hello")
+        amount = advice.partition("extend-cap group/hello ")[2].partition("`")[0]
+        raised = await asyncio.to_thread(workspace.installed, "extend-cap", "hello", amount, "--why", "a test")
+        assert raised.returncode == 0, raised.stderr
+        assert "raised the cap of hello" in raised.stdout
+        code, results = await command.result()
+    assert code == 0, command.said
+    assert results["coverage"] == {"scored": 3, "total": 3}
+    assert results["cost"]["capUSD"] == amount

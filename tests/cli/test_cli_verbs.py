@@ -81,6 +81,22 @@ def test_hostile_text_of_a_task_reaches_no_terminal(workspace: Workspace, nodus:
     assert HOSTILE in [turn["text"] for turn in turns]
 
 
+@pytest.mark.parametrize("arguments", [["results", "bad\udcff"], ["kill", "--yes", "a\x1b[31m"], ["get", "runs/\udcff"]])
+def test_a_name_that_is_no_text_is_refused(arguments: list[str], nodus: Nodus) -> None:
+    done = nodus(*arguments)
+    assert done.exit_code == 2
+    assert "not UTF-8" in done.stderr
+
+
+def test_a_full_disk_behind_stdout_is_told(workspace: Workspace) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [COMMAND, "schema"], stdout=full, stderr=subprocess.PIPE, text=True, env=workspace.environment, check=False, timeout=60
+        )
+    assert done.returncode == 4
+    assert done.stderr == "nodus-tui: standard output cannot be written: No space left on device\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from nodus_tui.cli.acting import act
-from nodus_tui.cli.options import confirm, output_option, why_option, yes_option
+from nodus_tui.cli.options import TargetType, confirm, output_option, why_option, yes_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.targets import split_target
 from nodus_tui.contract.actions import Action, Delete
@@ -13,7 +13,7 @@ from nodus_tui.contract.backend import Backend
 
 
 @click.command("delete")
-@click.argument("targets", nargs=-1, required=True, metavar="KIND/NAME...")
+@click.argument("targets", type=TargetType(), nargs=-1, required=True, metavar="KIND/NAME...")
 @yes_option()
 @why_option()
 @output_option("table", "json")

@@ -3,7 +3,7 @@
 import click
 
 from nodus_tui.cli.details import resource_text, transcript_text
-from nodus_tui.cli.options import output_option
+from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.targets import run_or_group, split_target
@@ -13,7 +13,7 @@ from nodus_tui.contract.resources.meta import Resource
 
 
 @click.command("describe")
-@click.argument("target", metavar="[KIND/]NAME")
+@click.argument("target", type=TargetType(), metavar="[KIND/]NAME")
 @click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:

@@ -6,7 +6,7 @@ from decimal import Decimal
 import click
 
 from nodus_tui.cli.acting import act, act_and_wait
-from nodus_tui.cli.options import AmountType, output_option, why_option
+from nodus_tui.cli.options import AmountType, TargetType, output_option, why_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.targets import run_or_group
 from nodus_tui.cli.waiting import WaitOptions
@@ -16,7 +16,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 
 
 @click.command("extend-cap")
-@click.argument("targets", nargs=-1, required=True, metavar="NAME...")
+@click.argument("targets", type=TargetType(), nargs=-1, required=True, metavar="NAME...")
 @click.argument("amount", type=AmountType())
 @click.option("--restart", is_flag=True, help="For a run: begin afresh instead of going on from the paid conversation.")
 @click.option("--wait", "waits", is_flag=True, help="Then wait for the group as `nodus-tui wait` does.")

@@ -3,7 +3,7 @@
 import click
 
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.options import output_option
+from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.session import with_backend
@@ -13,8 +13,8 @@ from nodus_tui.contract.resources.meta import Resource
 
 
 @click.command("get")
-@click.argument("target", metavar="KIND[/NAME]")
-@click.argument("name", required=False)
+@click.argument("target", type=TargetType(), metavar="KIND[/NAME]")
+@click.argument("name", type=TargetType(), required=False)
 @click.option("--group", default="", metavar="GROUP", help="Runs of this group only.")
 @click.option("--project", default="", metavar="PROJECT", help="Of this project only.")
 @click.option("--all-attempts", is_flag=True, help="Runs whose case another attempt took over too.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from nodus_tui.cli.acting import act
-from nodus_tui.cli.options import confirm, output_option, why_option, yes_option
+from nodus_tui.cli.options import TargetType, confirm, output_option, why_option, yes_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.targets import run_or_group
 from nodus_tui.contract.actions import Action, Kill
@@ -14,7 +14,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 
 
 @click.command("kill")
-@click.argument("targets", nargs=-1, required=True, metavar="NAME...")
+@click.argument("targets", type=TargetType(), nargs=-1, required=True, metavar="NAME...")
 @yes_option()
 @why_option()
 @output_option("table", "json")

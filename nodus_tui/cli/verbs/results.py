@@ -5,7 +5,7 @@ import click
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate, judge
-from nodus_tui.cli.options import gate_options, output_option
+from nodus_tui.cli.options import TargetType, gate_options, output_option
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS, results_text, summary_text
@@ -14,7 +14,7 @@ from nodus_tui.contract.results import GroupResults
 
 
 @click.command("results")
-@click.argument("group")
+@click.argument("group", type=TargetType())
 @click.option("--summary", is_flag=True, help="The summary alone, without the table of cases.")
 @gate_options
 @output_option(*FORMATS)

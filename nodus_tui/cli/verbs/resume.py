@@ -6,7 +6,7 @@ import click
 
 from nodus_tui.cli.acting import act, act_and_wait
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.options import gate_options, output_option, why_option
+from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import WaitOptions
@@ -15,7 +15,7 @@ from nodus_tui.contract.backend import Backend
 
 
 @click.command("resume")
-@click.argument("group")
+@click.argument("group", type=TargetType())
 @click.option("--no-wait", is_flag=True, help="Only order it; do not wait.")
 @gate_options
 @why_option()

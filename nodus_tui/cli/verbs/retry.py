@@ -6,7 +6,7 @@ import click
 
 from nodus_tui.cli.acting import act, act_and_wait
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.options import gate_options, output_option, why_option
+from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import WaitOptions
@@ -26,8 +26,8 @@ _REASONS = (
 
 
 @click.command("retry")
-@click.argument("group")
-@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.argument("group", type=TargetType())
+@click.argument("runs", type=TargetType(), nargs=-1, metavar="[RUN...]")
 @click.option("--interrupted", is_flag=True, help="The interrupted ones (short for --reason Interrupted).")
 @click.option(
     "--reason",

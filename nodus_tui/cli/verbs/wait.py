@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.options import DurationType, gate_options, output_option
+from nodus_tui.cli.options import DurationType, TargetType, gate_options, output_option
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
@@ -13,7 +13,7 @@ from nodus_tui.contract.backend import Backend
 
 
 @click.command("wait")
-@click.argument("groups", nargs=-1, required=True, metavar="GROUP...")
+@click.argument("groups", type=TargetType(), nargs=-1, required=True, metavar="GROUP...")
 @click.option(
     "--for",
     "what",

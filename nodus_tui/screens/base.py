@@ -22,6 +22,8 @@ from nodus_tui.widgets.text_pane import TextPane
 from nodus_tui.widgets.wrapping import wrapped
 
 MIN_WIDTH, MIN_HEIGHT = 60, 15
+ROOMY_HEIGHT = 30
+"""From this height on there is room for empty lines."""
 NOTICE_SECONDS = 12.0
 
 SCREEN_CSS = """
@@ -164,6 +166,7 @@ class ViewScreen(Screen[None]):
         """Too small a terminal gets a sentence instead of a ruin."""
         small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.set_class(small, "-small")
+        self.set_class(event.size.height < ROOMY_HEIGHT, "-short")
         if not small and self.focused is None:
             self.call_after_refresh(self.focus_home)
         if small:

@@ -15,7 +15,7 @@ from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.campaigns import seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
-from nodus_tui.view_state.figures import span_text
+from nodus_tui.view_state.figures import forecast_text
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
@@ -25,7 +25,7 @@ from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.wrapping import wrapped
 
-_HEAD_LINES = 8
+_HEAD_LINES = 9
 
 
 class GroupScreen(ViewScreen):
@@ -35,6 +35,7 @@ class GroupScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.GROUP)]
     DEFAULT_CSS = """
     GroupScreen #head { padding: 0 1; margin: 0 0 1 0; }
+    GroupScreen.-short #head { margin: 0; }
     GroupScreen #why { padding: 0 1; }
     """
 
@@ -91,7 +92,7 @@ class GroupScreen(ViewScreen):
         if group is None:
             return ()
         left = seconds_left(status_of(group), self.services.now())
-        forecast = line(Span(f"~{span_text(left)} left", Tone.MARK)) if left is not None else ()
+        forecast = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
         return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
 
     def status_parts(self) -> tuple[Line, ...]:

@@ -9,7 +9,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, money_of, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, forecast_text, money_of, seconds_between, share
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import group_after
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words
@@ -42,7 +42,7 @@ def seconds_left(status: AgentGroupStatus, now: datetime) -> float | None:
 
 def _eta_cell(group: AgentGroup, now: datetime) -> Line:
     left = seconds_left(status_of(group), now)
-    return line(NOTHING) if left is None else line(Span(f"~{span_text(left)}", Tone.MARK))
+    return line(NOTHING) if left is None else line(Span(forecast_text(left), Tone.MARK))
 
 
 def _age_cell(group: AgentGroup, now: datetime) -> Line:

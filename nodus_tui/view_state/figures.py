@@ -26,6 +26,11 @@ def span_text(seconds: float) -> str:
     return f"{days}d{hours:02d}h"
 
 
+def forecast_text(seconds: float) -> str:
+    """A forecast, marked as one, in steps that its accuracy bears: ten seconds below a minute."""
+    return f"~{span_text(max(10, round(seconds / 10) * 10) if seconds < 55 else max(60, seconds))}"
+
+
 def exact_span_text(seconds: float) -> str:
     """A span that has ended, to the tenth of a second below a minute and the second above."""
     if seconds < 60:

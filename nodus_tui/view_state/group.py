@@ -150,7 +150,8 @@ class GroupState:
         parts = tuple(part for part in self._progress_parts(status_of(self.group)) if part[0] > 0)
         legend = joined(tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in parts), "  ")
         if line_width(legend) > width:
-            legend = joined(tuple(line(Span(f"{glyph}{count} {word}", tone)) for count, tone, glyph, word in parts), " ")
+            short = {"correct": "right", "incorrect": "wrong"}
+            legend = joined(tuple(line(Span(f"{glyph}{count} {short.get(word, word)}", tone)) for count, tone, glyph, word in parts), " ")
         return _bar_and_legend("cases", tuple((count, tone, glyph) for count, tone, glyph, _ in parts), legend, width)
 
     def _progress_parts(self, status: AgentGroupStatus) -> tuple[tuple[int, Tone, str, str], ...]:

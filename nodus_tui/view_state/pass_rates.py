@@ -25,7 +25,7 @@ def pass_rate_cell(status: AgentGroupStatus) -> Line:
         return line(muted("– "), coverage)
     rate = strong(percent_text(status.pass_rate))
     if status.ci95 is None:
-        return line(rate, muted(" (no error) "), coverage)
+        return line(rate, muted(" (no SE) "), coverage)
     low, high = status.ci95
     if abs((low + high) / 2 - status.pass_rate) < 0.0005:
         return line(rate, f" ±{100 * (high - low) / 2:.1f} ", coverage)

@@ -60,8 +60,11 @@ def quit_question(unfinished: tuple[AgentGroup, ...]) -> Question:
     names = ", ".join(group.name for group in unfinished[:3]) + (" and others" if len(unfinished) > 3 else "")
     lines = [
         line("This process runs the work of ", strong(names), "."),
-        line(f"{_runs(going)} going: no new call starts, calls in flight get 10 seconds to end,"),
-        line("then they are charged their worst case."),
+        line(
+            f"{_runs(going)} going: no new call starts; calls in flight get 10 seconds to end, then they are charged their worst case."
+            if going
+            else "No run is going now; what waits goes on waiting.",
+        ),
         line(muted("Everything is kept; start the console again and press u to go on.")),
     ]
     return Question("Stop the work and quit?", tuple(lines), "Stop and quit")

@@ -29,7 +29,8 @@ class _Drawn:
 
     key: str
     cells: tuple[Line, ...]
-    cursor: bool
+    mark: str
+    """The cursor's mark, empty on other rows."""
 
 
 class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
@@ -77,7 +78,6 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
-        self._focus_shown: tuple[bool, str | None] = (False, None)
         self._header: tuple[str, bool, int] | None = None
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
@@ -180,7 +180,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         item = self.rows.item(key)
         self.rows_made += 1
         cells = tuple(cut_line(placed.column.cell(item, self.now), placed.width) for placed in self._placed)
-        return _Drawn(key, cells, cursor=key == self.cursor_key)
+        mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
+        return _Drawn(key, cells, mark)
 
     def _refresh_changed(self) -> None:
         height, width = self.size.height, self.size.width
@@ -190,12 +191,6 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         for y in range(1, height):
             old = self._drawn[y] if y < len(self._drawn) else None
             if self._what(y) != old:
-                self._refresh_line(y)
-        focus = (self.has_focus, self.cursor_key)
-        if focus != self._focus_shown:
-            self._focus_shown = focus
-            index = self.rows.index_of(self.cursor_key) if self.cursor_key is not None else None
-            if index is not None and 1 <= (y := index + 1 - self.scroll_offset.y) < height:
                 self._refresh_line(y)
 
     def _refresh_line(self, y: int) -> None:
@@ -214,9 +209,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._drawn[y] = drawn
         if drawn is None:
             return self._empty_strip(paint, y, width, ground)
-        base = paint.cursor if drawn.cursor else ground
-        mark = "▌" if drawn.cursor and self.has_focus else "│" if drawn.cursor else ""
-        return self._cells_strip(paint, drawn.cells, width, line_mark=mark, base=base)
+        return self._cells_strip(paint, drawn.cells, width, line_mark=drawn.mark, base=paint.cursor if drawn.mark else ground)
 
     def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
         if len(self.rows) or not 2 <= y < 2 + len(self._empty):
@@ -232,7 +225,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         used = _MARGIN + sum(placed.width for placed in self._placed) + GAP * max(0, len(self._placed) - 1)
         if used < width:
             segments.extend(paint.segments((), width - used, base=base))
-        return Strip(segments, max(used, width)).adjust_cell_length(width)
+        # Neighbours of one style go out as one: fewer bytes on a thin line.
+        return Strip(segments, max(used, width)).adjust_cell_length(width).simplify()
 
     def _title_strip(self, paint: Paint, width: int, ground: Style) -> Strip:
         return self._cells_strip(paint, tuple(self._title(placed) for placed in self._placed), width, line_mark="", base=ground)

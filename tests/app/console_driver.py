@@ -55,4 +55,4 @@ def wire_text(app: NodusApp) -> str:
 def clickable(app: NodusApp) -> list[object]:
     """Actions that a click on some segment would run."""
     styles = [segment.style for strip in app.screen._compositor.render_strips() for segment in strip if segment.style is not None]
-    return [style.meta for style in styles if any(key.startswith("@") for key in style.meta)]
+    return [style.meta for style in styles if "@click" in style.meta]

@@ -1,0 +1,114 @@
+"""What the screen costs, counted in rows made and lines painted, not in time."""
+
+from datetime import timedelta
+
+from console_driver import console, press, screen_lines, settled
+from console_records import NOW, changed, every_kind_of_run, group, run, usd
+from scripted_backend import ScriptedBackend
+
+from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
+
+MANY = 10_000
+
+
+def large() -> ScriptedBackend:
+    runs = [run(case, phase=RunPhase.RUNNING, cost_usd=usd("0.01"), started_at=NOW - timedelta(minutes=5), calls=1) for case in range(MANY)]
+    return ScriptedBackend([group()], runs)
+
+
+async def test_one_changed_row_paints_one_line() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        table.lines_refreshed = 0
+        backend.emit(changed("AgentRun", "fleet-0007-a1", 101, of="fleet", costUSD="0.0212"))
+        await settled(app, pilot)
+        assert table.lines_refreshed == 1
+
+
+async def test_nothing_changed_paints_nothing() -> None:
+    async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, _pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        blocks = list(app.screen.query(SpanBlock))
+        before = [table.lines_refreshed, *(block.lines_refreshed for block in blocks)]
+        for _ in range(5):
+            app._tick()
+            app.screen.show()
+        assert [table.lines_refreshed, *(block.lines_refreshed for block in blocks)] == before
+
+
+async def test_a_finished_screen_does_not_even_look_at_the_clock() -> None:
+    backend = ScriptedBackend([group(phase=GroupPhase.COMPLETED, pending=0, going=0)])
+    async with console(backend) as (app, _pilot):
+        table = app.screen.query_one("#groups", LineTable)
+        before = table.rows_made
+        app._tick()
+        assert table.rows_made == before
+
+
+async def test_ten_thousand_runs_cost_what_the_visible_ones_cost() -> None:
+    backend = large()
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        state = app.feed.groups["fleet"]
+        sorted_before = state.rows.sorted_wholly
+        table.rows_made = table.lines_refreshed = 0
+        backend.emit(*(changed("AgentRun", f"fleet-{case:04d}-a1", 101 + case, of="fleet", costUSD="0.02") for case in range(0, MANY, 10)))
+        await settled(app, pilot)
+        height = table.size.height
+        assert table.lines_refreshed <= height
+        assert table.rows_made <= 8 * height
+        assert state.rows.sorted_wholly == sorted_before
+        table.rows_made = table.lines_refreshed = 0
+        await press(app, pilot, "end")
+        assert "sum-9999" in "\n".join(screen_lines(app))
+        assert table.rows_made <= 12 * height
+
+
+async def test_a_cursor_step_asks_for_its_two_lines_only() -> None:
+    async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        await press(app, pilot, "j")
+        table.lines_refreshed = 0
+        await press(app, pilot, "j")
+        # Once by the key, once more by the screen that follows the cursor; what is asked for twice is painted once.
+        assert table.lines_refreshed <= 4
+
+
+async def test_bursts_are_coalesced() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet") as (app, pilot):
+        before = app.flushes
+        for step in range(200):
+            backend.emit(changed("AgentRun", "fleet-0007-a1", 101 + step, of="fleet", outputTokens=step))
+        await pilot.pause()
+        await settled(app, pilot)
+        assert app.flushes - before <= 3
+
+
+async def test_nothing_is_painted_under_a_dialog_and_everything_after_it() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        await press(app, pilot, "E")
+        before = table.rows_made
+        backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running"))
+        await settled(app, pilot)
+        assert table.rows_made == before
+        await press(app, pilot, "escape")
+        assert "► Running" in next(line for line in screen_lines(app) if "sum-008" in line)
+
+
+async def test_the_cursor_stays_on_its_run_when_the_order_changes() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#runs", LineTable)
+        table.rows.sort_by("cost", descending=True)
+        app.screen.show()
+        table.select("fleet-0008-a1")
+        backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", costUSD="0.0599", phase="Running"))
+        await settled(app, pilot)
+        assert table.cursor_key == "fleet-0008-a1"
+        assert table.rows.key_at(0) == "fleet-0008-a1"

@@ -1,18 +1,16 @@
 """What went wrong, as one sentence on stderr and an exit code. Details of the unexpected go to a log file, never to the screen."""
 
 import contextlib
-import logging
 import os
 import sys
-from pathlib import Path
+from datetime import UTC, datetime
+from traceback import format_exception
 
 import click
 
 from nodus_tui.cli.exits import EXIT_BY_ERROR, Exit
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.text import safe_text
-
-_log = logging.getLogger(__name__)
 
 
 def report(error: Exception) -> int | None:
@@ -71,23 +69,14 @@ def _tell_usage(error: click.ClickException) -> None:
 
 
 def _kept_in_log(error: Exception) -> str:
-    name = type(error).__name__
+    # Imported here: needed for the unexpected only.
+    from nodus_tui.cli.logs import log_path  # noqa: PLC0415
+
+    name, path = type(error).__name__, log_path()
     try:
-        path = _log_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ} {os.getpid()} unexpected\n{''.join(format_exception(error))}")
     except OSError as refused:
         return f"an unexpected {name}: {error}. Its details could not be kept ({refused}); NODUS_DEBUG=1 shows them"
-    _log.error("unexpected error", exc_info=error)
     return f"an unexpected {name}: {error}. Details are in {path}"
-
-
-def _log_file() -> Path:
-    from nodus_tui.connect import home_path  # noqa: PLC0415 - needed for the unexpected only
-
-    folder = home_path() / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "errors.log"
-    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(message)s"))
-    _log.addHandler(handler)
-    _log.propagate = False
-    return path

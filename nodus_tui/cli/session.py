@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
+from nodus_tui.cli.logs import log_to_file
 from nodus_tui.connect import backend_options, open_backend
 from nodus_tui.contract.backend import Backend
 
@@ -23,6 +24,7 @@ def author() -> str:
 @asynccontextmanager
 async def opened(role: Literal["work", "look"]) -> AsyncIterator[Backend]:
     """The backend; `work` also runs the scheduler here where no other process does."""
+    log_to_file()
     async with await open_backend(backend_options(role)) as backend:
         yield backend
 

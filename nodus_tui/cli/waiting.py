@@ -160,10 +160,39 @@ async def wait_and_report(backend: Backend, names: tuple[str, ...], options: Wai
         ending = await follow(follower, backend, display, stop, timeout=options.timeout, on_stall=reaction)
         for name in follower.stalled if ending == "stalled" else ():
             await tell_stall(name, follower.statuses[name])
+        # Asked again: the process that did the work may have gone meanwhile, and this one taken it over.
+        info = await backend.info()
         if ending in {"interrupted", "timeout"} and info.scheduling:
             display.hint("stopping; Ctrl-C again aborts")
             await _stop_work(backend, follower, display, stop)
-    return await report(backend, names, options, Reached(ending, info.scheduling, frozenset(follower.ended_stalled)))
+    code = await report(backend, names, options, Reached(ending, info.scheduling, frozenset(follower.ended_stalled)))
+    if info.scheduling:
+        await _stop_others(backend, names)
+    return code
+
+
+async def _stop_others(backend: Backend, names: tuple[str, ...]) -> None:
+    """The scheduler that ran here worked on every group of the workspace. Those that are still at it stop gracefully with it."""
+    groups = (await backend.snapshot()).groups
+    others = [group.name for group in groups if group.name not in names and group.status is not None and group.status.going]
+    if not others:
+        return
+    listed = ", ".join(others)
+    say(f"stopping: calls in flight of other groups are finishing ({listed}); Ctrl-C aborts; `nodus-tui resume` goes on with them")
+    with stop_on_signals(lambda _: None) as stop:
+        await _stop_gracefully(backend, unless=stop.asked)
+
+
+async def _stop_gracefully(backend: Backend, *, unless: asyncio.Event) -> None:
+    """Let calls in flight end; once the event is set, no longer."""
+    graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS))
+    abort = asyncio.ensure_future(unless.wait())
+    waits: set[asyncio.Future[Any]] = {graceful, abort}
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    if not graceful.done():
+        await backend.stop_work(grace_seconds=0)
+    await graceful
+    await _cancelled(abort)
 
 
 def _answer_signal(count: int, follower: GroupFollower, display: Display, *, works_here: bool) -> None:
@@ -181,14 +210,8 @@ def _answer_signal(count: int, follower: GroupFollower, display: Display, *, wor
 async def _stop_work(backend: Backend, follower: GroupFollower, display: Display, stop: StopRequest) -> None:
     """Gracefully, while the display goes on; a second signal ends the grace."""
     showing = asyncio.ensure_future(_go_on_showing(backend, follower, display))
-    graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS))
-    abort = asyncio.ensure_future(stop.abort.wait())
-    waits: set[asyncio.Future[Any]] = {graceful, abort}
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    if not graceful.done():
-        await backend.stop_work(grace_seconds=0)
-    await graceful
-    await _cancelled(abort, showing)
+    await _stop_gracefully(backend, unless=stop.abort)
+    await _cancelled(showing)
 
 
 async def _go_on_showing(backend: Backend, follower: GroupFollower, display: Display) -> None:

@@ -110,3 +110,10 @@ def test_done_is_never_said_with_unscored_cases_that_nobody_allowed_for(
         assert group.coverage.scored > 0
         assert group.coverage.scored / group.coverage.total >= (1.0 if coverage is None else coverage)
         assert rate is None or (group.pass_rate is not None and group.pass_rate >= rate)
+
+
+def test_a_timeout_that_fell_while_cases_waited_on_a_cap_is_told_as_the_cap() -> None:
+    group = results([case(0), unscored(1, Reason.EVALUATION_TIMEOUT)])
+    assert judge(group, NO_GATE, ended_stalled=True).code is Exit.CAP
+    assert judge_all((group,), NO_GATE, frozenset({"hello"})).code is Exit.CAP
+    assert judge_all((group,), NO_GATE, frozenset({"other"})).code is Exit.INFRASTRUCTURE

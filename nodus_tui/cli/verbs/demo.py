@@ -9,6 +9,7 @@ from nodus_tui.cli.console import has_terminal
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.logs import log_to_file
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.specs import load_files
@@ -43,6 +44,7 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
         campaigns=frozenset({"simulated"} if simulated_only else {"real"} if alone else {"real", "simulated"}),
         size="small" if small else "full",
     )
+    log_to_file()
     factory = demo_factory()
     # One loop prepares and tidies up; between the two the console has the thread, and a loop of its own.
     with asyncio.Runner() as runner:
@@ -84,6 +86,8 @@ async def _headless(kit: DemoKit, output: str, *, quiet: bool) -> int:
 
 async def _launch(kit: DemoKit, backend: Backend) -> None:
     """Every demonstration starts anew: what an earlier one left is removed."""
+    if (await backend.info()).scheduler_elsewhere:
+        raise NodusError(ErrorCode.CONFLICT, f"another demonstration is at work in {kit.home}: close it first")
     for campaign in kit.campaigns:
         await _remove(backend, campaign.group)
         await backend.apply(load_files((str(campaign.spec),)), author=author())

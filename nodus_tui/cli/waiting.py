@@ -39,6 +39,8 @@ class WaitOptions:
     keep_waiting: bool = False
     """Wait on while a group is stalled: somebody may raise the cap from elsewhere."""
     timeout: timedelta | None = None
+    to_go_on: bool = True
+    """Whether to say how an unfinished group goes on: a demonstration starts anew instead."""
 
 
 class GroupFollower:
@@ -239,7 +241,7 @@ async def report(backend: Backend, names: tuple[str, ...], options: WaitOptions,
             say("the time to wait is up")
         verb = "resume" if reached.worked_here else "wait"
         for each in results:
-            if not each.phase.ended:
+            if options.to_go_on and not each.phase.ended:
                 say(f"{each.group} is kept; `nodus-tui {verb} {each.group}` goes on with it")
         return Exit.INTERRUPTED if reached.ending == "interrupted" else Exit.INFRASTRUCTURE
     judgement = judge_all(results, options.gate, reached.ended_stalled)

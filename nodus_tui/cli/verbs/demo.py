@@ -76,7 +76,7 @@ async def _headless(kit: DemoKit, output: str, *, quiet: bool) -> int:
         await _launch(kit, backend)
         names = tuple(campaign.group for campaign in kit.campaigns)
         # A demonstration has no opinion on the model: it has worked when something was scored.
-        options = WaitOptions(gate=Gate(min_coverage=0), output=output, quiet=quiet)
+        options = WaitOptions(gate=Gate(min_coverage=0), output=output, quiet=quiet, to_go_on=False)
 
         async def raise_caps(name: str, status: AgentGroupStatus) -> None:
             await _raise_caps(backend, name, status)

@@ -135,7 +135,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
     Column(
         "phase",
         "PHASE",
-        12,
+        13,
         lambda run, _now: run_sign(run_status(run).phase, run_status(run).reason).spans(),
         lambda run: _PHASE_ORDER[run_status(run).phase],
         grow=1,

@@ -1,0 +1,90 @@
+"""The views as text at 80×24 and 120×40, compared with what a person looked at and found good.
+
+`NODUS_UPDATE_GOLDEN=1 pytest tests/app/test_console_golden.py` writes them anew: look at the difference before committing it.
+"""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from console_driver import console, press, screen_text
+from console_records import NOW, START, every_kind_of_run, group
+from scripted_backend import ScriptedBackend
+
+from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.resources.agent_group import Coverage
+
+GOLDEN = Path(__file__).parent / "golden"
+VIEWS: dict[str, tuple[str, ...]] = {
+    "campaigns": (),
+    "group": ("j", "enter"),
+    "run": ("j", "enter", "j", "j", "j", "j", "enter"),
+    "kill": ("j", "enter", "X"),
+    "extend": ("j", "enter", "end", "k", "k", "k", "k", "k", "e"),
+    "help": ("question_mark",),
+}
+
+
+def world() -> ScriptedBackend:
+    stalled = group(
+        phase=GroupPhase.STALLED,
+        reason=Reason.MAX_COST_REACHED,
+        message="16 runs wait at their own caps: extend to at least $0.076; 31 cases cannot start: raise the group's cap by $0.04 to $2.04",
+        going=0,
+    )
+    real = group(
+        "arithmetic-smollm2",
+        cap="0.25",
+        spent="0.1",
+        reserved="0.02",
+        tasks=20,
+        max_active=4,
+        pending=6,
+        going=4,
+        coverage=Coverage(scored=13, total=20),
+        verdicts={"Correct": 6, "Incorrect": 6, "InvalidOutput": 1, "InfrastructureFailure": 1},
+        pass_rate=6 / 13,
+        ci95=(0.204, 0.739),
+        standard_error=0.1383,
+        simulated=False,
+        notional_price=True,
+        model_family="smollm2",
+        model_name="SmolLM2-135M",
+        created_at=START + timedelta(seconds=20),
+    )
+    done = group(
+        "yesterday",
+        phase=GroupPhase.COMPLETED,
+        pending=0,
+        going=0,
+        reserved="0.00",
+        coverage=Coverage(scored=98, total=100),
+        verdicts={"Correct": 60, "Incorrect": 38, "EvaluationTimeout": 2},
+        pass_rate=60 / 98,
+        ci95=(0.515, 0.709),
+        standard_error=0.0495,
+        created_at=START - timedelta(days=1),
+        ended_at=START - timedelta(hours=23),
+        unconfirmed="0.02",
+        simulated=False,
+    )
+    return ScriptedBackend([done, stalled, real], every_kind_of_run())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("view", VIEWS)
+async def test_the_view_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    async with console(world(), size=size) as (app, pilot):
+        assert app.clock() == NOW
+        if VIEWS[view]:
+            await press(app, pilot, *VIEWS[view])
+        shown = screen_text(app) + "\n"
+    path = GOLDEN / f"{view}-{size[0]}x{size[1]}.txt"
+    if os.environ.get("NODUS_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+    lines = shown.splitlines()
+    assert len(lines) <= size[1]
+    assert max(len(line) for line in lines) <= size[0]

@@ -1,0 +1,77 @@
+"""The console on the embedded backend: real store, real scheduler, real grader processes; only the model is simulated."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from console_driver import press, screen_lines, screen_text, settled
+
+from local_backend.backend import open_backend
+from nodus_tui.app import NodusApp
+from nodus_tui.contract.backend import BackendOptions
+
+CONFIGURATION = """\
+models:
+  - family: quick
+    provider: simulated
+    name: simulated-quick
+    price: {inputPerMTok: "10.00", outputPerMTok: "50.00", notional: true}
+    simulated: {accuracy: 0.8, outputTokens: 200, latencySeconds: 0.01, seed: 3}
+"""
+SPEC = """\
+apiVersion: nodus.dev/v1
+kind: Agent
+metadata: {name: adder}
+spec:
+  system: Answer with one number.
+  model: {families: [quick], maxTokens: 400}
+  perRunMaxCostUSD: "0.05"
+---
+apiVersion: nodus.dev/v1
+kind: AgentGroup
+metadata: {name: sums}
+spec:
+  agent: adder
+  maxActive: 2
+  maxCostUSD: "0.06"
+  evaluation: {environment: nodus/arithmetic-v2@2.0.0, tasks: 8, seed: 5, timeout: 5m}
+"""
+
+
+async def until(app: NodusApp, pilot, holds: Callable[[], bool], what: str) -> None:
+    """Let the loop turn until something holds; the test's own time limit is the end of patience."""
+    async with asyncio.timeout(60):
+        while not holds():
+            await settled(app, pilot)
+    assert holds(), what
+
+
+async def test_from_a_spec_file_to_verdicts_in_one_terminal(tmp_path: Path) -> None:
+    config, spec = tmp_path / "config.yaml", tmp_path / "sums.yaml"
+    config.write_text(CONFIGURATION, encoding="utf-8")
+    spec.write_text(SPEC, encoding="utf-8")
+    async with await open_backend(BackendOptions(home=tmp_path / "home", config=config, role="work")) as backend:
+        app = NodusApp(backend, state_folder=tmp_path)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "No campaigns yet." in screen_text(app), "the empty workspace")
+            await press(app, pilot, "l")
+            app.screen.query_one("#path").value = str(spec)
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "sure to start: 1 of 8 cases" in screen_text(app), "the estimate")
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "campaigns › sums" in screen_lines(app)[0], "the group opens")
+            await until(app, pilot, lambda: "‖ Stalled" in screen_lines(app)[0], "the group stalls at its cap")
+            assert "simulated" in screen_text(app)
+            await press(app, pilot, "E")
+            assert "New cap of group sums" in screen_text(app)
+            for _ in range(10):
+                await pilot.press("backspace")
+            await press(app, pilot, *"1.00", "enter")
+            await until(app, pilot, lambda: "● Completed" in screen_lines(app)[0], "every case ends")
+            assert "8/8 scored" in screen_text(app)
+            assert screen_text(app).count("● Succeeded") == 8
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "assistant · call 1" in screen_text(app), "the conversation")
+            assert "Settled" in screen_text(app)
+            await press(app, pilot, "x")
+            assert "there is nothing to kill" in screen_text(app)

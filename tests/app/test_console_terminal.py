@@ -1,0 +1,112 @@
+"""A real terminal: it is given back whole after TERM, HUP and a person's leaving, and what is drawn has no attack in it."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+CHILD = Path(__file__).parent / "console_child.py"
+RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?2004l", b"\x1b[?1000l")
+"""Alternate screen left, cursor shown, bracketed paste and mouse off."""
+
+
+class Terminal:
+    """A child on a pty."""
+
+    def __init__(self, child: subprocess.Popen[bytes], master: int) -> None:
+        self.child = child
+        self.master = master
+        self.seen = b""
+
+    def read_until(self, wanted: bytes) -> None:
+        """Read until the text was drawn; the test's own time limit ends a child that never draws it."""
+        while wanted not in self.seen:
+            assert self._read(), f"the console ended before it drew {wanted!r}: {self.seen[-2000:]!r}"
+
+    def read_to_end(self) -> int:
+        """Read all the rest and give the exit code."""
+        while self._read():
+            pass
+        return self.child.wait()
+
+    def _read(self) -> bool:
+        select.select([self.master], [], [])
+        try:
+            data = os.read(self.master, 65_536)
+        except OSError:  # Linux says EIO when the other side is closed.
+            return False
+        self.seen += data
+        return bool(data)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+
+@contextmanager
+def terminal(report: Path, **environment: str) -> Iterator[Terminal]:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLORTERM", "TEXTUAL"}}
+    child = subprocess.Popen(
+        [sys.executable, str(CHILD), str(report)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**variables, "TERM": "xterm-256color", **environment},
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        yield Terminal(child, master)
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        os.close(master)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_terminal_back_and_stops_the_work(number: signal.Signals, tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report) as console:
+        console.read_until(b"sum-000")
+        console.child.send_signal(number)
+        code = console.read_to_end()
+    assert code == 128 + number
+    for sequence in RESTORED:
+        assert console.seen.rfind(sequence) > console.seen.rfind(b"\x1b[?1049h")
+    assert b"Traceback" not in console.seen
+    assert report.read_text(encoding="utf-8") == "[2.0]"
+
+
+def test_leaving_by_key_asks_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report) as console:
+        console.read_until(b"sum-000")
+        console.type(b"\x03")
+        console.read_until(b"Stop the work and quit?")
+        console.type(b"\x1b[C\r")
+        code = console.read_to_end()
+    assert code == 0
+    assert console.seen.rfind(b"\x1b[?1049l") > console.seen.rfind(b"\x1b[?1049h")
+    assert report.read_text(encoding="utf-8") == "[10.0]"
+
+
+def test_no_color_is_honoured(tmp_path: Path) -> None:
+    with terminal(tmp_path / "report", NO_COLOR="1") as console:
+        console.read_until(b"sum-000")
+        console.child.send_signal(signal.SIGTERM)
+        console.read_to_end()
+    colours = set(re.findall(rb"\x1b\[[0-9;]*?38;2;(\d+;\d+;\d+)", console.seen))
+    assert all(len(set(colour.split(b";"))) == 1 for colour in colours), "only shades of grey"

@@ -31,7 +31,7 @@ from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Page, Query
+from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -349,6 +349,18 @@ class LocalBackend:
             scheduling=self._scheduler is not None,
             scheduler_elsewhere=elsewhere,
             models=self._catalogue.facts(),
+            environments=tuple(
+                EnvironmentFact(
+                    name=entry.name,
+                    version=entry.version,
+                    description=entry.description,
+                    splits=entry.splits,
+                    tasks=entry.size,
+                    source=entry.source,
+                    problem=entry.problem,
+                )
+                for entry in self._environments.catalogue.entries()
+            ),
         )
 
     async def stop_work(self, *, grace_seconds: float) -> None:

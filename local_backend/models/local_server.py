@@ -128,7 +128,8 @@ def _serve(port: int) -> tuple[object, str]:
     parameters.port = port
     parameters.n_ctx = CONTEXT_TOKENS
     parameters.n_parallel = PARALLEL
-    parameters.cpuparams.n_threads = os.cpu_count() or 1
+    # One core is left to the scheduler and the screen: a server that takes them all is slower by far when anything else runs.
+    parameters.cpuparams.n_threads = max(1, (os.cpu_count() or 2) - 1)
     parameters.use_jinja = True
     parameters.ui = False
     server = xllamacpp.Server(parameters)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_backend.scheduling.ledger import Ledger
-from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd, usd_from_nano, usd_text
 from nodus_tui.contract.phases import Reason
 
 
@@ -69,9 +69,13 @@ def call_does_not_fit(ledger: Ledger, run: str, worst: int) -> str | None:
 
 
 def display_ceiling(nano: int) -> str:
-    """An amount of at least so many nano-dollars, rounded up to four digits after the point, for a cap that must suffice."""
+    """An amount of at least so many nano-dollars, rounded up to a hundredth of a cent, for a cap that must suffice."""
+    return f"${usd_text(usd_from_nano(_enough(nano)))}"
+
+
+def _enough(nano: int) -> int:
     step = 100_000
-    return money(-(-nano // step) * step)
+    return -(-nano // step) * step
 
 
 def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_one: int, shortfall_all: int, cap: int) -> str:
@@ -88,7 +92,8 @@ def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_o
         who = "1 run waits at its own cap" if count == 1 else f"{count} runs wait at their own caps"
         parts.append(f"{who}: extend to at least {need}")
     if cannot_start:
-        one = f"raise the group's cap by {money(shortfall_one)} to {money(cap + shortfall_one)} for the next"
-        rest = f", to {money(cap + shortfall_all)} for all" if shortfall_all > shortfall_one else ""
+        to_one, to_all = _enough(cap + shortfall_one), _enough(cap + shortfall_all)
+        one = f"raise the group's cap by {display_ceiling(to_one - cap)} to {display_ceiling(to_one)} for the next"
+        rest = f", to {display_ceiling(to_all)} for all" if to_all > to_one else ""
         parts.append(f"{cannot_start} case{'s' if cannot_start != 1 else ''} cannot start: {one}{rest}")
     return "; ".join(parts)

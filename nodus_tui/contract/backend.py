@@ -57,6 +57,20 @@ class ModelFact(ContractModel):
     simulated: bool = False
 
 
+class EnvironmentFact(ContractModel):
+    """One environment that comes with the backend."""
+
+    name: str
+    version: str
+    description: str
+    splits: tuple[str, ...]
+    tasks: int | None
+    """Tasks of one seed in each split; null where there is no end."""
+    source: str
+    problem: str = ""
+    """Why it cannot be used here, and what to do; empty when it can."""
+
+
 class BackendInfo(ContractModel):
     """What a backend says of itself."""
 
@@ -68,6 +82,8 @@ class BackendInfo(ContractModel):
     scheduler_elsewhere: bool
     """Whether another process does."""
     models: tuple[ModelFact, ...] = ()
+    environments: tuple[EnvironmentFact, ...] = ()
+    """The catalogue's; those that users applied are listed as resources."""
     notes: tuple[str, ...] = ()
 
 
@@ -75,7 +91,11 @@ class Backend(Protocol):
     """A backend. Every call raises NodusError, and nothing else, when it cannot do what is asked."""
 
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
-        """Create or change all resources of the bundle, or none: with any fault it raises InvalidSpec with every one."""
+        """Create or change all resources of the bundle, or none: with any fault it raises InvalidSpec with every one.
+
+        A bundle that is for checking only may be had for a dry run alone; then no fault is told that follows from a value that is made
+        up (`in_doubt`) or from a document that could not be read (`may_lack`).
+        """
         ...
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:

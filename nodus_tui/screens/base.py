@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
 from textual.screen import Screen
+from textual.widget import Widget
 
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
@@ -51,6 +52,9 @@ def bindings_of(view: View) -> list[Binding]:
     ]
 
 
+Part = TypeVar("Part", bound=Widget)
+
+
 class ViewScreen(Screen[None]):
     """A view of the console."""
 
@@ -62,6 +66,9 @@ class ViewScreen(Screen[None]):
         self.services = services
         self._notice: Line = ()
         self._notices_told = 0
+        self._parts: dict[str, Widget] = {}
+        self._stands = False
+        """Whether the parts are there: data may come before."""
         self.first_notice = ""
         """What is to be told as soon as the screen stands."""
 
@@ -102,14 +109,24 @@ class ViewScreen(Screen[None]):
         """What the status line says while there is no notice."""
         return ()
 
+    def part(self, name: str, kind: type[Part]) -> Part:
+        """A widget of this view by its id, looked up once: while a view is torn down, late data must not miss what is gone already."""
+        known = self._parts.get(name)
+        if isinstance(known, kind):
+            return known
+        found = self._parts[name] = self.query_one(f"#{name}", kind)
+        return found
+
     # Painting
 
     def show(self) -> None:
         """Paint everything that changed."""
+        if not self._stands:
+            return
         self.show_state()
-        self.query_one("#crumbs", SpanBlock).show(self._crumb_lines)
-        self.query_one("#keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width),))
-        self.query_one("#status", SpanBlock).show(self._status_lines)
+        self.part("crumbs", SpanBlock).show(self._crumb_lines)
+        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width),))
+        self.part("status", SpanBlock).show(self._status_lines)
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
         *before, here = self.crumbs()
@@ -136,19 +153,23 @@ class ViewScreen(Screen[None]):
         self._notice = line(Span(text, tone))
         self._notices_told += 1
         told = self._notices_told
-        self.query_one("#status", SpanBlock).show(self._status_lines)
+        if not self._stands:
+            return
+        self.part("status", SpanBlock).show(self._status_lines)
         self.set_timer(NOTICE_SECONDS, lambda: self._end_notice(told))
 
     def _end_notice(self, told: int) -> None:
         if told == self._notices_told and self._notice:
             self._notice = ()
-            self.query_one("#status", SpanBlock).show(self._status_lines)
+            self.part("status", SpanBlock).show(self._status_lines)
 
     def on_mount(self) -> None:
         """First paint, and again with each theme."""
+        self._stands = True
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
         if self.first_notice:
             self.notice(self.first_notice, Tone.GOOD)
+        self.show()
 
     def _repaint(self) -> None:
         for table in self.query(LineTable):
@@ -176,7 +197,7 @@ class ViewScreen(Screen[None]):
                 f"The console needs at least {MIN_WIDTH}×{MIN_HEIGHT}: make it larger. ",
                 muted("Work goes on."),
             )
-            self.query_one("#small", SpanBlock).show(lambda width: wrapped((text,), max(1, width)))
+            self.part("small", SpanBlock).show(lambda width: wrapped((text,), max(1, width)))
 
     # Acting
 

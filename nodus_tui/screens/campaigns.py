@@ -44,7 +44,7 @@ class CampaignsScreen(ViewScreen):
     @property
     def table(self) -> LineTable[AgentGroup]:
         """The groups."""
-        table: LineTable[AgentGroup] = self.query_one("#groups", LineTable)
+        table: LineTable[AgentGroup] = self.part("groups", LineTable)
         return table
 
     def on_mount(self) -> None:
@@ -65,7 +65,7 @@ class CampaignsScreen(ViewScreen):
 
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is."""
-        return (self.query_one(FilterBar).words(), line(muted(self.table.place_text)) if len(self.state.rows) else ())
+        return (self.part("filter", FilterBar).words(), line(muted(self.table.place_text)) if len(self.state.rows) else ())
 
     def moving(self) -> bool:
         """Ages and forecasts move while something goes on."""
@@ -97,7 +97,7 @@ class CampaignsScreen(ViewScreen):
     def _show_detail(self) -> None:
         group, now = self.table.cursor_item, self.services.now()
         lines = group_detail(group, now) if group is not None else ()
-        self.query_one("#detail", SpanBlock).show(lambda width: (*wrapped(lines[:1], width)[:2], *lines[1:])[:_DETAIL_LINES])
+        self.part("detail", SpanBlock).show(lambda width: (*wrapped(lines[:1], width)[:2], *lines[1:])[:_DETAIL_LINES])
 
     def on_line_table_cursor_moved(self) -> None:
         """Another group is selected."""
@@ -126,7 +126,7 @@ class CampaignsScreen(ViewScreen):
 
     def do_filter(self) -> None:
         """Type a filter."""
-        self.query_one(FilterBar).open()
+        self.part("filter", FilterBar).open()
 
     def do_sort(self) -> None:
         """Sort by the next column."""

@@ -56,7 +56,7 @@ class GroupScreen(ViewScreen):
     @property
     def table(self) -> LineTable[AgentRun]:
         """The runs."""
-        table: LineTable[AgentRun] = self.query_one("#runs", LineTable)
+        table: LineTable[AgentRun] = self.part("runs", LineTable)
         return table
 
     def on_mount(self) -> None:
@@ -99,7 +99,7 @@ class GroupScreen(ViewScreen):
         """Where the cursor is, and how runs of former attempts count."""
         past = len(self.state.past)
         return (
-            self.query_one(FilterBar).words(),
+            self.part("filter", FilterBar).words(),
             line(muted(self.table.place_text)) if len(self.state.rows) else (),
             line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
         )
@@ -111,12 +111,12 @@ class GroupScreen(ViewScreen):
     def show_state(self) -> None:
         """Figures, runs, and the selected run's reason."""
         now = self.services.now()
-        self.query_one("#head", SpanBlock).show(lambda width: tuple(wrapped(self.state.head(width, now), width))[:_HEAD_LINES])
+        self.part("head", SpanBlock).show(lambda width: tuple(wrapped(self.state.head(width, now), width))[:_HEAD_LINES])
         self.table.show_empty(self._empty())
         self.table.show(now)
         run = self.table.cursor_item
         why = why_line(run, now) if run is not None else ()
-        self.query_one("#why", SpanBlock).show(lambda width: wrapped((why,), width)[:2] if why else ((),))
+        self.part("why", SpanBlock).show(lambda width: wrapped((why,), width)[:2] if why else ((),))
 
     def _empty(self) -> tuple[Line, ...]:
         if self._problem:
@@ -158,7 +158,7 @@ class GroupScreen(ViewScreen):
 
     def do_filter(self) -> None:
         """Type a filter."""
-        self.query_one(FilterBar).open()
+        self.part("filter", FilterBar).open()
 
     def do_sort(self) -> None:
         """Sort by the next column."""

@@ -19,8 +19,9 @@ from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.files import read_sources
-from nodus_tui.contract.spec_loading.loader import load_specs
+from nodus_tui.contract.spec_loading.loader import read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
@@ -212,7 +213,7 @@ class EstimateScreen(ViewScreen):
 
     def focus_home(self) -> None:
         """Keys go to the text."""
-        self.query_one(TextPane).focus()
+        self.part("estimate", TextPane).focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -238,7 +239,8 @@ class EstimateScreen(ViewScreen):
         self._working = "Reading and estimating…"
         self.show()
         try:
-            bundle = await asyncio.to_thread(lambda: load_specs(read_sources((self.path,), io.BytesIO())))
+            read = await asyncio.to_thread(lambda: read_specs(read_sources((self.path,), io.BytesIO())))
+            bundle = await check_specs(self.services.backend, read)
             self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.minutes)
             self._bundle = bundle
             if not self._estimates:
@@ -250,7 +252,7 @@ class EstimateScreen(ViewScreen):
 
     def show_state(self) -> None:
         """The text."""
-        pane = self.query_one(TextPane)
+        pane = self.part("estimate", TextPane)
         pane.show(wrapped(self._lines(), pane.text_width - 4))
 
     def on_text_pane_resized(self) -> None:

@@ -61,7 +61,7 @@ class RunScreen(ViewScreen):
     @property
     def calls(self) -> LineTable[CallRecord]:
         """The calls."""
-        table: LineTable[CallRecord] = self.query_one("#calls", LineTable)
+        table: LineTable[CallRecord] = self.part("calls", LineTable)
         return table
 
     def on_mount(self) -> None:
@@ -74,7 +74,7 @@ class RunScreen(ViewScreen):
 
     def focus_home(self) -> None:
         """Keys go to the conversation."""
-        self.query_one(TextPane).focus()
+        self.part("talk", TextPane).focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -105,7 +105,7 @@ class RunScreen(ViewScreen):
         self.state.run = self.group.run(self.state.name)
         successor = self.group.successor(self.state.name)
         notional = self.group.group is not None and status_of(self.group.group).notional_price
-        self.query_one("#facts", SpanBlock).show(
+        self.part("facts", SpanBlock).show(
             lambda width: wrapped(self.state.facts(width, now, successor=successor, notional=notional), width)[:_FACT_LINES],
         )
         self._show_talk()
@@ -116,7 +116,7 @@ class RunScreen(ViewScreen):
             self.run_worker(self._fetch(), exit_on_error=True)
 
     def _show_talk(self) -> None:
-        pane = self.query_one(TextPane)
+        pane = self.part("talk", TextPane)
         pane.follow = self.state.moving()
         if self._problem:
             pane.show(wrapped((line(f"The conversation cannot be read: {self._problem}"),), pane.text_width))
@@ -154,7 +154,7 @@ class RunScreen(ViewScreen):
 
     def do_switch(self) -> None:
         """The other half."""
-        target = self.calls if self.query_one(TextPane).has_focus else self.query_one(TextPane)
+        target = self.calls if self.part("talk", TextPane).has_focus else self.part("talk", TextPane)
         target.focus()
 
     def do_copy(self) -> None:

@@ -17,12 +17,14 @@ from local_backend.reporting import group_status_fields, ledger_of
 from local_backend.storage.records import GroupRecord, event, time_text
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.actions import AppliedDocument, Change
+from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+from nodus_tui.contract.spec_loading.fault_order import in_file_order
 from nodus_tui.contract.spec_loading.nearest import nearest
 
 _PUT_RESOURCE = (
@@ -30,6 +32,9 @@ _PUT_RESOURCE = (
     "ON CONFLICT (kind, name) DO UPDATE SET document = excluded.document, status = excluded.status, "
     "folder = excluded.folder, updated_at = excluded.updated_at"
 )
+
+_DECIDES_TASKS = ("file", "format", "fields", "grader")
+"""The fields of an Environment without which its task file cannot be checked."""
 
 LONGEST_GROUP_NAME = 50
 """Letters; the names of a group's runs are built on it and must stay within 63."""
@@ -53,6 +58,8 @@ class Environments(Protocol):
 class Plan:
     """What an apply would do."""
 
+    files: tuple[str, ...] = ()
+    """In the order in which their faults are told."""
     faults: list[Fault] = field(default_factory=list)
     conflicts: list[Fault] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -66,13 +73,13 @@ class Plan:
     def refuse(self, *, dry_run: bool) -> None:
         """Raise NodusError when anything stands against the apply. With dry_run, a missing engine does not."""
         if self.faults:
-            raise NodusError.invalid_spec((*self.faults, *self.conflicts))
+            raise NodusError.invalid_spec(in_file_order((*self.faults, *self.conflicts), self.files))
         if self.conflicts:
             count = len(self.conflicts)
             raise NodusError(
                 ErrorCode.CONFLICT,
                 f"{count} conflict{'s' if count > 1 else ''} with what exists; nothing was changed",
-                tuple(self.conflicts),
+                in_file_order(self.conflicts, self.files),
             )
         if self.refusals and not dry_run:
             raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(self.refusals) + "; nothing was changed")
@@ -89,7 +96,7 @@ class Applier:
 
     async def plan(self, bundle: SpecBundle) -> Plan:
         """Check all documents and prepare what would be written. Reads only."""
-        plan = Plan()
+        plan = Plan(files=tuple(document.file for document in bundle))
         planning = _Planning(self, plan, bundle, await self._stored_environments())
         for document in _in_order(bundle):
             resource = document.resource
@@ -133,6 +140,19 @@ def _located(environment: Environment, folder: str | None) -> Environment:
     return environment.model_copy(update={"spec": environment.spec.model_copy(update={"file": str(path)})})
 
 
+def _written(document: LoadedDocument, spec: ContractModel) -> dict[tuple[str, ...], object]:
+    """The values of a group's spec by path, without those that are made up in its document."""
+    values: dict[tuple[str, ...], object] = {}
+    waiting: list[tuple[tuple[str, ...], object]] = [(("spec",), spec.to_document())]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, name), part) for name, part in value.items()]
+        elif not document.in_doubt(*path):
+            values[path] = value
+    return values
+
+
 @dataclass
 class _Planning:
     """One plan in the making."""
@@ -144,6 +164,8 @@ class _Planning:
     agents: dict[str, tuple[Agent, int, LoadedDocument]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Environments of the bundle that have faults."""
+    unsure: set[str] = field(default_factory=set)
+    """Environments of the bundle whose version is made up."""
 
     @property
     def _now(self) -> datetime:
@@ -170,7 +192,8 @@ class _Planning:
         if old is None:
             last = await self._store.read("SELECT max(revision) AS last FROM agent_revisions WHERE agent = ?", (agent.name,))
             revision = (last[0]["last"] or 0) + 1
-        self.agents[agent.name] = (agent, revision, document)
+        if not document.in_doubt("metadata", "name"):
+            self.agents[agent.name] = (agent, revision, document)
         if same_spec and old is not None and old[0].metadata == agent.metadata:
             self.plan.applied.append(AppliedDocument(kind="Agent", name=agent.name, outcome="unchanged", message=f"revision {revision}"))
             return
@@ -218,10 +241,16 @@ class _Planning:
     async def environment(self, document: LoadedDocument, environment: Environment) -> None:
         """A task file and its grader: read and checked now, so that a broken file is a fault of this apply."""
         located = _located(environment, str(document.folder) if document.folder else None)
-        self.environments[environment.name] = located
+        if not document.in_doubt("metadata", "name"):
+            self.environments[environment.name] = located
         reference = f"{environment.name}@{environment.spec.version}"
+        if document.in_doubt("spec", "version"):
+            self.unsure.add(environment.name)
+        if any(document.in_doubt("spec", part) for part in _DECIDES_TASKS):
+            self.broken.add(environment.name)
+            return
         try:
-            resolved = self.applier.environments.resolve(reference, "test", own=self.environments.get, own_names=self.environments)
+            resolved = self.applier.environments.resolve(reference, "test", own={environment.name: located}.get)
             facts = await self.applier.environments.facts(resolved)
         except NodusError as error:
             self.broken.add(environment.name)
@@ -271,11 +300,11 @@ class _Planning:
     async def group(self, document: LoadedDocument, group: AgentGroup) -> None:
         """A new group to launch, or a change in place of one that exists."""
         rows = await self._store.read("SELECT * FROM groups WHERE name = ?", (group.name,))
-        if rows:
+        if rows and not document.in_doubt("metadata", "name"):
             self._existing_group(document, group, GroupRecord.from_row(rows[0]))
             return
         before = len(self.plan.faults)
-        if len(group.name) > LONGEST_GROUP_NAME:
+        if len(group.name) > LONGEST_GROUP_NAME and not document.in_doubt("metadata", "name"):
             self.plan.faults.append(
                 document.fault(("metadata", "name"), f"the name has {len(group.name)} letters; a group's has at most {LONGEST_GROUP_NAME}")
             )
@@ -293,21 +322,29 @@ class _Planning:
         self._launch(group, revision, model, environment)
 
     async def _agent_of(self, document: LoadedDocument, group: AgentGroup) -> tuple[Agent, int, LoadedDocument | None] | None:
+        if document.in_doubt("spec", "agent"):
+            return None
         if group.spec.agent in self.agents:
             return self.agents[group.spec.agent]
+        if self.bundle.may_lack("Agent", group.spec.agent):
+            return None
         stored = await self.applier.newest_agent(group.spec.agent)
         if stored is not None:
             return stored[0], stored[1], None
         rows = await self._store.read("SELECT name FROM resources WHERE kind = 'Agent'")
         names = [row["name"] for row in rows] + list(self.agents)
-        self.plan.faults.append(
-            document.fault(
-                ("spec", "agent"), f'there is no Agent "{group.spec.agent}", here or applied before', nearest(group.spec.agent, names)
-            )
-        )
+        message = f'there is no Agent "{group.spec.agent}", here or applied before{self._gaps}'
+        self.plan.faults.append(document.fault(("spec", "agent"), message, nearest(group.spec.agent, names)))
         return None
 
+    @property
+    def _gaps(self) -> str:
+        """What to add to a sentence about something that is not there."""
+        return ", unless it is in what could not be read" if self.bundle.has_gaps else ""
+
     def _usable_model(self, document: LoadedDocument, agent: Agent, where: LoadedDocument | None) -> ResolvedModel | None:
+        if where is not None and where.in_doubt("spec", "model", "families"):
+            return None
         try:
             return self.applier.model_of(agent)
         except CatalogueProblem as problem:
@@ -324,18 +361,23 @@ class _Planning:
         if evaluation is None:
             return None
         path = ("spec", "evaluation", "environment")
-        if evaluation.environment.partition("@")[0] in self.broken:
-            return None  # Its own faults are told where they stand.
+        name = evaluation.environment.partition("@")[0]
+        may_be_own = "/" not in name  # The catalogue's own have a slash, which no resource's name has.
+        if document.in_doubt(*path) or (may_be_own and self.bundle.may_lack("Environment", name)) or name in self.unsure:
+            return None
         try:
             resolved = self.applier.environments.resolve(
                 evaluation.environment, evaluation.split, own=self.environments.get, own_names=self.environments
             )
-            facts = await self.applier.environments.facts(resolved)
+            facts = await self.applier.environments.facts(resolved) if name not in self.broken else None
         except NodusError as error:
-            self.plan.faults.append(document.fault(path, error.detail, getattr(error, "suggestion", "")))
+            if name in self.broken and error.code is not ErrorCode.NOT_FOUND:
+                return None  # Its own faults are told where they stand.
+            gaps = self._gaps if may_be_own and name not in self.environments else ""
+            self.plan.faults.append(document.fault(path, error.detail + gaps, getattr(error, "suggestion", "")))
             return None
-        have = facts.tasks.get(evaluation.split)
-        if have is not None and evaluation.tasks > have:
+        have = facts.tasks.get(evaluation.split) if facts and not document.in_doubt("spec", "evaluation", "split") else None
+        if have is not None and evaluation.tasks > have and not document.in_doubt("spec", "evaluation", "tasks"):
             self.plan.faults.append(
                 document.fault(
                     ("spec", "evaluation", "tasks"),
@@ -401,7 +443,10 @@ class _Planning:
             {"apiVersion": "nodus.dev/v1", "kind": "AgentGroup", "metadata": record.metadata, "spec": record.spec}
         ).spec
         in_place = {"max_cost_usd": launched.max_cost_usd, "max_active": launched.max_active}
-        if group.spec.model_copy(update=in_place) != launched:
+        wanted = group.spec.model_copy(update=in_place)
+        if document.stand_ins and _written(document, wanted) == _written(document, launched):
+            return  # What is made up cannot be compared, and the rest is as it was launched.
+        if wanted != launched:
             self.plan.conflicts.append(
                 document.fault(
                     ("metadata", "name"),

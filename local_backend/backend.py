@@ -231,6 +231,7 @@ class LocalBackend:
             plan = await self._applier.plan(bundle)
             plan.refuse(dry_run=True)
             return ApplyOutcome(dry_run=True, documents=tuple(plan.applied))
+        bundle.refuse_mended()
         text = await self._ask("apply", pack_bundle(bundle), author=author, request_id="")
         return ApplyOutcome.model_validate_json(text)
 
@@ -255,6 +256,7 @@ class LocalBackend:
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
+        bundle.refuse_mended()
         rates = rates_with(self._configuration.rates)
         made: list[Estimate | KindEstimate] = []
         for document in bundle:

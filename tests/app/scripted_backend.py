@@ -63,7 +63,8 @@ class ScriptedBackend:
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
         if self.refuse is not None:
             raise self.refuse
-        self.applied.append(bundle)
+        if not dry_run:
+            self.applied.append(bundle)
         documents = tuple(AppliedDocument(kind=each.resource.kind, name=each.resource.name, outcome="created") for each in bundle)
         return ApplyOutcome(dry_run=dry_run, documents=documents)
 

@@ -11,7 +11,8 @@ from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
-from nodus_tui.contract.spec_loading.loader import MAX_FAULTS, SpecSource, bundle_from_documents, load_specs
+from nodus_tui.contract.spec_loading.fault_order import MAX_FAULTS
+from nodus_tui.contract.spec_loading.loader import SpecSource, bundle_from_documents, load_specs
 
 
 def only(faults: tuple[Fault, ...]) -> tuple[int, int, str, str, str]:

@@ -40,9 +40,20 @@ def test_a_directory_gives_the_specs_directly_in_it_by_name(tmp_path):
     ]
 
 
-def test_standard_input(tmp_path):
+def test_standard_input_is_read_once_and_lies_in_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (source,) = read_sources(["-", "-"], io.BytesIO(AGENT.encode()))
-    assert (source.file, source.folder, source.text) == (STDIN, None, AGENT.encode())
+    assert (source.file, source.folder, source.text) == (STDIN, tmp_path.resolve(), AGENT.encode())
+    assert source.folder.is_absolute()
+
+
+def test_standard_input_lies_nowhere_when_the_current_folder_is_gone(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    (source,) = read_sources(["-"], io.BytesIO(AGENT.encode()))
+    assert (source.folder, source.text) == (None, AGENT.encode())
 
 
 def test_a_file_named_twice_is_read_once(tmp_path):

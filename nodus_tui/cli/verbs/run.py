@@ -44,7 +44,7 @@ def command(
     A group that exists unchanged is not run twice: what it has is printed, and where it was interrupted it goes on.
     The exit code is 0 when everything is scored and passes the gate; else see the table in docs/cli.md.
     """
-    bundle = load_files(files)
+    bundle = load_files(files, groups_renamed=bool(as_name))
     if as_name:
         bundle = renamed(bundle, as_name)
     if not _groups(bundle):
@@ -80,7 +80,7 @@ def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
             except ValueError:
                 raise click.UsageError(f"--as {name!r}: a name has 1 to 63 small letters, digits, dots and hyphens") from None
         documents.append(replace(document, resource=resource))
-    return SpecBundle(tuple(documents))
+    return replace(bundle, documents=tuple(documents))
 
 
 async def _wait(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -> int:

@@ -6,7 +6,7 @@ from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text
-from nodus_tui.cli.specs import load_files
+from nodus_tui.cli.specs import load_files, load_files_alone
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
@@ -20,7 +20,7 @@ def command(files: tuple[str, ...], output: str, *, offline: bool) -> int:
     faults: tuple[Fault, ...] = ()
     bundle = SpecBundle(())
     try:
-        bundle = load_files(files)
+        bundle = load_files_alone(files) if offline else load_files(files)
         if not offline:
             _check_against_backend(bundle)
     except NodusError as error:
@@ -41,7 +41,7 @@ def command(files: tuple[str, ...], output: str, *, offline: bool) -> int:
 
 
 def _check_against_backend(bundle: SpecBundle) -> None:
-    # Imported here: with --offline, and for a file with faults of its own, no backend is needed.
+    # Imported here: with --offline no backend is needed.
     import asyncio  # noqa: PLC0415
 
     from nodus_tui.cli.session import opened  # noqa: PLC0415

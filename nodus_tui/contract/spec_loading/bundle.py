@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.wording import escaped
 
@@ -45,6 +45,12 @@ class LoadedDocument:
     """Where relative paths in it start; None when there is no such folder."""
     positions: Mapping[tuple[str | int, ...], Position] = field(default_factory=dict)
     """The place of each field's value, by path of camelCase names and list indices; `()` is the document itself."""
+    stand_ins: frozenset[tuple[str | int, ...]] = frozenset()
+    """Fields whose values are made up, because what is written has a fault; only in a bundle for checking."""
+
+    def in_doubt(self, *path: str | int) -> bool:
+        """Whether the value at a path, or anything around or in it, is made up: what follows from it is no fault of its own."""
+        return any(made_up[: len(path)] == path[: len(made_up)] for made_up in self.stand_ins)
 
     def fault(self, path: tuple[str | int, ...], message: str, suggestion: str = "") -> Fault:
         """A fault at a field; where the field is not written, at the nearest parent that is."""
@@ -68,6 +74,24 @@ class SpecBundle:
     """All documents of one apply, in order."""
 
     documents: tuple[LoadedDocument, ...]
+    checking_only: bool = False
+    """Some documents have faults and were mended to look for faults of other kinds: only a dry run may have it."""
+    unread: frozenset[tuple[str, str]] = frozenset()
+    """Kind and name of documents that the files may hold beside these; each is empty where it is not known."""
+
+    def may_lack(self, kind: str, name: str) -> bool:
+        """Whether a document of this kind that could not be read, or not be read wholly, may have this name."""
+        return bool({(kind, name), (kind, "")} & self.unread)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether the files may hold documents of which not even the kind is known."""
+        return any(not kind for kind, _ in self.unread)
+
+    def refuse_mended(self) -> None:
+        """Raise NodusError InvalidSpec when documents were mended: nothing is ever made of them."""
+        if self.checking_only:
+            raise NodusError(ErrorCode.INVALID_SPEC, "these documents have faults and were mended for checking only; nothing was changed")
 
     def __iter__(self) -> Iterator[LoadedDocument]:
         return iter(self.documents)

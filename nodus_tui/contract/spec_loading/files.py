@@ -37,7 +37,15 @@ def _read_stdin(stdin: BinaryIO) -> SpecSource:
         text = stdin.read(MAX_BYTES + 1)
     except OSError as error:
         return SpecSource(STDIN, problem=f"standard input cannot be read: {error.strerror or error}")
-    return SpecSource(STDIN, text)
+    return SpecSource(STDIN, text, _current_folder())
+
+
+def _current_folder() -> Path | None:
+    """Where relative paths of a spec without a file start; None when the folder has been removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def _read_path(path: Path, name: str) -> list[tuple[SpecSource, object]]:

@@ -1,4 +1,7 @@
-"""From the text of spec files to resources, or to every fault of all of them at once. Reads no files itself."""
+"""From the text of spec files to resources, or to every fault of all of them at once. Reads no files itself.
+
+`load_specs` is for who needs nothing but the texts; `read_specs` also gives what can be checked further although something is wrong.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +15,13 @@ from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.resources.meta import Metadata, Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, Position, SpecBundle, path_text
+from nodus_tui.contract.spec_loading.fault_order import in_file_order, listed
+from nodus_tui.contract.spec_loading.mending import Mended, mend
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.spec_loading.plain_documents import plain_document
 from nodus_tui.contract.spec_loading.sentences import Finding, findings, shown, without_consequences
 from nodus_tui.contract.spec_loading.yaml_reader import Path, SourceDocument, read_documents
 from nodus_tui.contract.wording import alternatives, escaped, quoted
-
-MAX_FAULTS = 200
-"""Faults that one answer lists; more help nobody, and the last one says how many are left out."""
 
 
 class _UnknownKind(ContractModel):
@@ -46,6 +48,21 @@ class SpecSource:
 
 
 @dataclass(frozen=True)
+class ReadSpecs:
+    """What reading spec files gave."""
+
+    bundle: SpecBundle
+    """Every document, when there is no fault. Else, for checking only, those that are valid and those that could be mended."""
+    faults: tuple[Fault, ...]
+    """All faults of the texts, by file and place."""
+    files: tuple[str, ...]
+
+    def refusal(self, more: Sequence[Fault] = ()) -> NodusError:
+        """The InvalidSpec that tells these faults and others that were found about the same files."""
+        return NodusError.invalid_spec(listed(in_file_order((*self.faults, *more), self.files)))
+
+
+@dataclass(frozen=True)
 class _Candidate:
     """A document on its way to a resource."""
 
@@ -55,28 +72,102 @@ class _Candidate:
     resource: Resource | None
     faults: tuple[Fault, ...]
 
+    @property
+    def loaded(self) -> LoadedDocument | None:
+        """The document, if it has no fault of its own."""
+        if self.resource is None:
+            return None
+        return LoadedDocument(self.resource, self.file, self.source.index, self.folder, self.source.positions)
+
+    @property
+    def mended(self) -> LoadedDocument | None:
+        """The document with its faulty values replaced, or None where that is not possible."""
+        source = self.source
+        if not (source.spoiled or source.incomplete or source.twice) and self.loaded:
+            return self.loaded
+        made = _mended(source)
+        if made is None:
+            return None
+        return LoadedDocument(made.resource, self.file, source.index, self.folder, source.positions, made.stand_ins)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Its kind, as far as that can be told, and its name as it is written; each empty where there is none."""
+        source = self.source
+        value = source.value if isinstance(source.value, dict) else source.beginning
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return _kind(value, source)[0], name if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True)
+class _Readings:
+    """What the texts of all files gave, before anything is made of it."""
+
+    candidates: tuple[_Candidate, ...]
+    faults: tuple[Fault, ...]
+    files: tuple[str, ...]
+    whole: bool
+    """Every file was read to its end."""
+    twice: frozenset[tuple[str, str]]
+    """Kind and name of documents that stand twice."""
+
 
 def load_specs(sources: Sequence[SpecSource]) -> SpecBundle:
     """All documents of all files, in order.
 
     Raises NodusError InvalidSpec with every fault of every file: syntax, fields, values, and two documents of one kind and name.
     """
-    faults: list[tuple[int, Fault]] = []
-    candidates: list[tuple[int, _Candidate]] = []
-    for order, source in enumerate(sources):
+    readings = _readings(sources)
+    if readings.faults:
+        raise NodusError.invalid_spec(listed(readings.faults))
+    return _bundle(readings.candidates)
+
+
+def read_specs(sources: Sequence[SpecSource]) -> ReadSpecs:
+    """The faults with which `load_specs` refuses, and every document that can be checked against a workspace all the same.
+
+    It raises nothing.
+    """
+    readings = _readings(sources)
+    if not readings.faults:
+        return ReadSpecs(_bundle(readings.candidates), (), readings.files)
+    documents = []
+    unread = set(readings.twice) if readings.whole else {*readings.twice, ("", "")}
+    for candidate in readings.candidates:
+        document = candidate.mended
+        kind, name = candidate.identity
+        if document is None:
+            unread.add((kind, name))
+        else:
+            documents.append(document)
+            if document.in_doubt("metadata", "name"):
+                unread.add((kind, ""))
+    return ReadSpecs(SpecBundle(tuple(documents), checking_only=True, unread=frozenset(unread)), readings.faults, readings.files)
+
+
+def _readings(sources: Sequence[SpecSource]) -> _Readings:
+    faults: list[Fault] = []
+    candidates: list[_Candidate] = []
+    whole = True
+    for source in sources:
         if source.problem:
-            faults.append((order, Fault(message=source.problem, file=source.file)))
+            faults.append(Fault(message=source.problem, file=source.file))
+            whole = False
             continue
         read = read_documents(source.text, source.file)
-        faults.extend((order, fault) for fault in read.faults)
+        faults.extend(read.faults)
+        whole = whole and read.whole
         if not read.documents and not read.faults:
-            faults.append((order, Fault(message="the file holds no document", file=source.file, line=1, column=1)))
-        candidates.extend((order, _candidate(document, source.file, source.folder)) for document in read.documents)
-    faults.extend((order, fault) for order, candidate in candidates for fault in candidate.faults)
-    faults.extend(_named_twice(candidates))
-    if faults:
-        raise NodusError.invalid_spec(_in_order(faults))
-    return _bundle([candidate for _, candidate in candidates])
+            faults.append(Fault(message="the file holds no document", file=source.file, line=1, column=1))
+        candidates.extend(_candidate(document, source.file, source.folder) for document in read.documents)
+    return _all_faults(candidates, faults, tuple(source.file for source in sources), whole=whole)
+
+
+def _all_faults(candidates: Sequence[_Candidate], faults: Sequence[Fault], files: tuple[str, ...], *, whole: bool = True) -> _Readings:
+    twice = _named_twice(candidates)
+    found = [*faults, *(fault for candidate in candidates for fault in candidate.faults), *(fault for _, fault in twice)]
+    return _Readings(tuple(candidates), in_file_order(found, files), files, whole, frozenset(identity for identity, _ in twice))
 
 
 def bundle_from_documents(documents: Sequence[Mapping[str, object]], file: str = "<sdk>") -> SpecBundle:
@@ -84,17 +175,16 @@ def bundle_from_documents(documents: Sequence[Mapping[str, object]], file: str =
 
     Money may be a Decimal and a duration a timedelta. Raises NodusError InvalidSpec.
     """
-    faults: list[tuple[int, Fault]] = []
-    candidates: list[tuple[int, _Candidate]] = []
+    faults: list[Fault] = []
+    candidates: list[_Candidate] = []
     for index, document in enumerate(documents):
         source, found = plain_document(document, index)
-        faults.extend((0, _placed(finding, source, file)) for finding in found)
-        candidates.append((0, _candidate(source, file, None)))
-    faults.extend((0, fault) for _, candidate in candidates for fault in candidate.faults)
-    faults.extend(_named_twice(candidates))
-    if faults:
-        raise NodusError.invalid_spec(_in_order(faults))
-    return _bundle([candidate for _, candidate in candidates])
+        faults.extend(_placed(finding, source, file) for finding in found)
+        candidates.append(_candidate(source, file, None))
+    readings = _all_faults(candidates, faults, (file,))
+    if readings.faults:
+        raise NodusError.invalid_spec(listed(readings.faults))
+    return _bundle(readings.candidates)
 
 
 def load_configuration(file: str, text: bytes) -> Configuration:
@@ -103,10 +193,10 @@ def load_configuration(file: str, text: bytes) -> Configuration:
     Raises NodusError Configuration with every fault of the file.
     """
     read = read_documents(text, file)
-    faults = [(0, fault) for fault in read.faults]
+    faults = list(read.faults)
     for document in read.documents[1:]:
         message = "a configuration file holds one document; take this one out"
-        faults.append((0, _placed(Finding((), message), document, file)))
+        faults.append(_placed(Finding((), message), document, file))
     configuration: BaseModel = Configuration()
     if read.documents and not read.documents[0].broken:
         document = read.documents[0]
@@ -115,11 +205,11 @@ def load_configuration(file: str, text: bytes) -> Configuration:
             configuration, found = made or configuration, without_consequences(found)
         else:
             found = [Finding((), f"a configuration is a mapping of fields, not {shown(document.value)}")]
-        faults.extend((0, _placed(finding, document, file)) for finding in found if () not in document.spoiled)
+        faults.extend(_placed(finding, document, file) for finding in found if () not in document.spoiled)
     if faults or not isinstance(configuration, Configuration):
         count = len(faults)
         detail = f"{count} fault{'s' if count != 1 else ''} in the configuration file {file}"
-        raise NodusError(ErrorCode.CONFIGURATION, detail, _in_order(faults))
+        raise NodusError(ErrorCode.CONFIGURATION, detail, listed(in_file_order(faults, (file,))))
     return configuration
 
 
@@ -139,11 +229,22 @@ def _checked(value: dict[str, object], source: SourceDocument) -> tuple[Resource
     kind, found = _kind(value, source)
     found += _api_version(value, kind, source)
     # Both are told by now; their right values keep the model from telling them in its own way.
-    content = {name: part for name, part in value.items() if name != "status"}
-    content |= {"kind": kind or "unknown", "apiVersion": API_VERSIONS.get(kind, "unknown")}
-    made, more = _validated(KINDS.get(kind, _UnknownKind), content, source)
+    made, more = _validated(KINDS.get(kind, _UnknownKind), _content(value, kind), source)
     found = without_consequences([*found, *more])
     return (made if isinstance(made, Resource) and not found else None), found
+
+
+def _content(value: Mapping[str, object], kind: str) -> dict[str, object]:
+    """What the model of a kind is given: a status is ignored, and kind and apiVersion are right."""
+    content = {name: part for name, part in value.items() if name != "status"}
+    return content | {"kind": kind or "unknown", "apiVersion": API_VERSIONS.get(kind, "unknown")}
+
+
+def _mended(source: SourceDocument) -> Mended | None:
+    if source.broken or () in source.spoiled or not isinstance(source.value, dict):
+        return None
+    kind, _ = _kind(source.value, source)
+    return mend(KINDS[kind], _content(source.value, kind), source) if kind else None
 
 
 def _kind(value: dict[str, object], source: SourceDocument) -> tuple[str, list[Finding]]:
@@ -206,11 +307,11 @@ def _placed(finding: Finding, source: SourceDocument, file: str) -> Fault:
     )
 
 
-def _named_twice(candidates: Sequence[tuple[int, _Candidate]]) -> list[tuple[int, Fault]]:
+def _named_twice(candidates: Sequence[_Candidate]) -> list[tuple[tuple[str, str], Fault]]:
     """A fault for each document whose kind and name an earlier one has, whatever else is wrong with either."""
-    first: dict[tuple[object, object], str] = {}
-    faults: list[tuple[int, Fault]] = []
-    for order, candidate in candidates:
+    first: dict[tuple[str, str], str] = {}
+    faults: list[tuple[tuple[str, str], Fault]] = []
+    for candidate in candidates:
         value = candidate.source.value
         metadata = value.get("metadata") if isinstance(value, dict) else None
         kind, name = (value.get("kind"), metadata.get("name")) if isinstance(value, dict) and isinstance(metadata, dict) else (None, None)
@@ -223,27 +324,9 @@ def _named_twice(candidates: Sequence[tuple[int, _Candidate]]) -> list[tuple[int
         first.setdefault((kind, name), here)
         if earlier:
             message = f"{escaped(kind[:60])} {quoted(name)} stands here ({here}) and in {earlier}; give one of them another name"
-            faults.append((order, _placed(Finding(path, message), candidate.source, candidate.file)))
+            faults.append(((kind, name), _placed(Finding(path, message), candidate.source, candidate.file)))
     return faults
 
 
-def _in_order(faults: Sequence[tuple[int, Fault]]) -> tuple[Fault, ...]:
-    """Faults by file, document and place, those that read alike told once, and not more than anybody reads."""
-    ordered = sorted(faults, key=lambda each: (each[0], each[1].document, each[1].line, each[1].column))
-    told = list(dict.fromkeys(fault for _, fault in ordered))
-    if len(told) > MAX_FAULTS:
-        rest = len(told) - MAX_FAULTS
-        told[MAX_FAULTS:] = [
-            Fault(message=f"{rest:,} more fault{'s are' if rest > 1 else ' is'} not listed here", file=told[MAX_FAULTS].file)
-        ]
-    return tuple(told)
-
-
 def _bundle(candidates: Sequence[_Candidate]) -> SpecBundle:
-    return SpecBundle(
-        tuple(
-            LoadedDocument(each.resource, each.file, each.source.index, each.folder, each.source.positions)
-            for each in candidates
-            if each.resource is not None
-        )
-    )
+    return SpecBundle(tuple(loaded for each in candidates if (loaded := each.loaded) is not None))

@@ -47,8 +47,12 @@ class SourceDocument:
     """Values about which the reader has told a fault: what they hold means nothing."""
     incomplete: set[Path] = field(default_factory=set)
     """Mappings of which the reader left something out."""
+    twice: set[Path] = field(default_factory=set)
+    """Values whose key stands twice: the first is kept, and nobody knows which is meant."""
     broken: bool = False
     """It could not be read to its end."""
+    beginning: dict[str, object] = field(default_factory=dict)
+    """Of a broken document, the fields that were read whole before it broke."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class ReadFile:
 
     documents: tuple[SourceDocument, ...]
     faults: tuple[Fault, ...]
+    whole: bool = True
+    """Whether it was read to its end; else it may hold documents that nobody knows of."""
 
 
 class _StopReadingError(Exception):
@@ -98,6 +104,7 @@ class _Builder:
         self._document = SourceDocument(0)
         self.documents: list[SourceDocument] = []
         self.faults: list[Fault] = []
+        self.whole = True
 
     def read(self) -> None:
         """Read all documents."""
@@ -109,9 +116,12 @@ class _Builder:
                 self._read_chunk(text)
             except _StopReadingError as stop:
                 self._document.broken = True
+                if self._frames and self._frames[0].path == ():
+                    self._document.beginning = self._frames[0].mapping or {}
                 self._keep()
                 self._tell(stop.message, stop.position)
                 if stop.whole_file:
+                    self.whole = False
                     return
 
     def _read_chunk(self, text: str) -> None:
@@ -235,6 +245,7 @@ class _Builder:
             first = self._document.key_positions[(*path, text)]
             message = f"the key {quoted(text)} stands here twice; the first is in line {first.line}"
             path = (*path, text)
+            self._document.twice.add(path)
         else:
             return text
         self._fault(message, position, path, suggestion)
@@ -319,7 +330,7 @@ def read_documents(data: bytes, file: str) -> ReadFile:
         placed = decode(data)
     except UnreadableTextError as fault:
         where = fault.position
-        return ReadFile((), (Fault(message=fault.message, file=file, line=where.line, column=where.column),))
+        return ReadFile((), (Fault(message=fault.message, file=file, line=where.line, column=where.column),), whole=False)
     builder = _Builder(file, placed)
     builder.read()
-    return ReadFile(tuple(builder.documents), tuple(builder.faults))
+    return ReadFile(tuple(builder.documents), tuple(builder.faults), builder.whole)

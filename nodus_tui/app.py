@@ -85,7 +85,6 @@ class NodusApp(App[int], inherit_bindings=False):
         self._leaving = False
         self._last_flush = float("-inf")
         self._flush_timer: Timer | None = None
-        self._held = False
         self.flushes = 0
         """Times that data was painted: what tests count."""
         self._themes = load_themes((packaged_folder(), *theme_folders))

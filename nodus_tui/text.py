@@ -144,13 +144,6 @@ def cut(text: str, width: int) -> str:
     return text[:kept] + ELLIPSIS
 
 
-def fit(text: str, width: int, *, right: bool = False) -> str:
-    """Safe text in exactly `width` cells, at the left or the right."""
-    shown = cut(text, width)
-    space = " " * (width - width_of(shown))
-    return space + shown if right else shown + space
-
-
 def wrap(text: str, width: int) -> list[str]:
     """Safe text with line breaks as lines of at most `width` cells: broken at spaces, within a word only where it is longer than a line."""
     lines: list[str] = []

@@ -15,7 +15,7 @@ def _comparable(value: SortValue) -> tuple[bool, SortValue]:
 
 
 class Rows(Generic[Item]):
-    """Items by key, sorted and filtered. `version(key)` rises with each change of an item, so that a painter can tell what is new."""
+    """Items by key, sorted and filtered."""
 
     def __init__(self, columns: Sequence[Column[Item]], *, sort: str, descending: bool = False) -> None:
         self.columns = tuple(columns)
@@ -26,7 +26,6 @@ class Rows(Generic[Item]):
         self._items: dict[str, Item] = {}
         self._arrival: dict[str, int] = {}
         self._entries: dict[str, _Entry] = {}
-        self._versions: dict[str, int] = {}
         self._order: list[_Entry] = []
         self.sorted_wholly = 0
         """How often all items were sorted: only a person's own choice of order or filter does that."""
@@ -60,10 +59,6 @@ class Rows(Generic[Item]):
         """All items, in order of arrival."""
         return self._items.values()
 
-    def version(self, key: str) -> int:
-        """Rises with each change of the item."""
-        return self._versions.get(key, 0)
-
     def index_of(self, key: str) -> int | None:
         """The place of a row; None where it is hidden or unknown."""
         entry = self._entries.get(key)
@@ -76,7 +71,6 @@ class Rows(Generic[Item]):
         """Add or replace an item."""
         self._items[key] = item
         self._arrival.setdefault(key, len(self._arrival))
-        self._versions[key] = self._versions.get(key, 0) + 1
         entry = self._entry(key, item)
         old = self._entries.get(key)
         if entry == old:
@@ -96,14 +90,13 @@ class Rows(Generic[Item]):
     def remove(self, key: str) -> None:
         """Forget an item; an unknown key is no fault."""
         self._items.pop(key, None)
-        self._versions.pop(key, None)
         entry = self._entries.pop(key, None)
         if entry is not None:
             del self._order[bisect_left(self._order, entry)]
 
     def clear(self) -> None:
         """Forget all items; order and filter stay."""
-        for held in (self._items, self._arrival, self._entries, self._versions, self._order):
+        for held in (self._items, self._arrival, self._entries, self._order):
             held.clear()
 
     def sort_by(self, key: str, *, descending: bool) -> None:

@@ -194,19 +194,15 @@ class RunState:
         return made
 
     def conversation_end(self, now: datetime) -> Line:
-        """What the conversation does now, as the line below its last turn."""
+        """That the model is answering, as the line below the last turn; what a run waits for stands in its facts."""
         if self.run is None or self.transcript is None:
             return ()
         status = run_status(self.run)
-        if status.phase.ended:
-            return ()
         if status.phase is RunPhase.RUNNING and status.in_flight_usd:
             since = next((call.started_at for call in reversed(self.transcript.calls) if call.ended_at is None), None)
             running = f" since {clock_text(since, now)}" if since is not None else ""
             return line(Span(f"► the model is answering{running}", Tone.INFO))
-        return line(
-            Span(run_sign(status.phase, status.reason).glyph + " ", run_sign(status.phase, status.reason).tone), *why_line(self.run, now)
-        )
+        return ()
 
 
 def _ran_text(run: AgentRun, now: datetime) -> str:

@@ -52,7 +52,9 @@ class ConfirmDialog(ModalScreen[bool]):
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
             if self.question.typed:
-                yield Input(id="typed", placeholder=self.question.typed)
+                entry = Input(id="typed", placeholder=self.question.typed)
+                entry.cursor_blink = False
+                yield entry
                 yield SpanBlock(widget_id="problem")
             yield ChoiceRow(("Cancel", self.question.go), dangerous=True, widget_id="choices")
 
@@ -109,7 +111,9 @@ class PromptDialog(ModalScreen[tuple[str, bool] | None]):
         """Title, lines, the input, what is wrong, the switch."""
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
-            yield Input(value=self.value, id="value")
+            entry = Input(value=self.value, id="value")
+            entry.cursor_blink = False
+            yield entry
             yield SpanBlock(widget_id="problem")
 
     def on_mount(self) -> None:

@@ -75,6 +75,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.cursor_key: str | None = None
         self._cursor_index = 0
         self._placed: tuple[Placed[Item], ...] = ()
+        self._placed_for = -1
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
@@ -100,12 +101,6 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             if not len(self.rows):
                 self.refresh()
 
-    def use_rows(self, rows: Rows[Item]) -> None:
-        """Show other rows from now on."""
-        self.rows = rows
-        self.cursor_key, self._cursor_index = None, 0
-        self._drawn = []
-
     def repaint(self) -> None:
         """Everything looks otherwise: another theme."""
         self._drawn = []
@@ -113,7 +108,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def on_resize(self, _event: events.Resize) -> None:
         """Other columns may fit."""
-        self._placed = place(self.rows.columns, max(1, self.size.width - _MARGIN))
+        self._place_columns()
         self._settle_cursor()
         self._settle_size()
         self._scroll_to_cursor()
@@ -171,6 +166,13 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     # Painting
 
+    def _place_columns(self) -> None:
+        """Columns for the width beside the scrollbar, which comes and goes with the number of rows."""
+        width = self.scrollable_content_region.width
+        if width != self._placed_for:
+            self._placed_for = width
+            self._placed = place(self.rows.columns, max(1, width - _MARGIN))
+
     def _what(self, y: int) -> _Drawn | None:
         """What the line y of the viewport shows; None below the last row."""
         index = y - 1 + self.scroll_offset.y
@@ -185,6 +187,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def _refresh_changed(self) -> None:
         height, width = self.size.height, self.size.width
+        self._place_columns()
         header = (self.rows.sort_key, self.rows.descending, width)
         if header != self._header:
             self._refresh_line(0)
@@ -200,6 +203,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     def render_line(self, y: int) -> Strip:
         """One line of the viewport: the titles, a row, or nothing."""
         width, paint, ground = self.size.width, paint_of(self), ground_of(self)
+        self._place_columns()
         if y == 0:
             self._header = (self.rows.sort_key, self.rows.descending, width)
             return self._title_strip(paint, width, ground)

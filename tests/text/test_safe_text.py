@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nodus_tui.text import cut, fit, safe_text, width_of, wrap
+from nodus_tui.text import cut, safe_text, width_of, wrap
 
 ANYTHING = st.text(st.characters(), max_size=200)
 """Every code point, lone surrogates included."""
@@ -62,11 +62,6 @@ def test_width_is_never_exceeded(text: str, width: int) -> None:
         assert shown == "" or shown.endswith("…")
 
 
-@given(ANYTHING, st.integers(1, 40), st.booleans())
-def test_fit_takes_exactly_its_width(text: str, width: int, right: bool) -> None:
-    assert cell_len(fit(safe_text(text), width, right=right)) == width
-
-
 @given(ANYTHING)
 def test_width_is_the_sum_of_the_characters(text: str) -> None:
     shown = safe_text(text)
@@ -99,4 +94,3 @@ def test_length_is_bounded_before_anything_else() -> None:
 
 def test_wide_characters_are_cut_between_not_through() -> None:
     assert cut("日本語", 4) == "日…"
-    assert fit("日本語", 4) == "日… "

@@ -44,7 +44,7 @@ def test_a_pass_rate_cell_always_has_its_coverage() -> None:
     assert cells(group())["pass"] == "70.0% ±14.2 40/100"
     assert cells(group(pass_rate=1.0, ci95=(0.722, 1.0)))["pass"] == "100% [72–100] 40/100"
     assert cells(group(pass_rate=None, ci95=None, coverage=Coverage(scored=0, total=100)))["pass"] == "– 0/100"
-    assert cells(group(ci95=None, standard_error=None))["pass"] == "70.0% (no error) 40/100"
+    assert cells(group(ci95=None, standard_error=None))["pass"] == "70.0% (no SE) 40/100"
 
 
 def test_marks() -> None:

@@ -48,12 +48,3 @@ def test_ten_thousand_changes_sort_nothing_wholly() -> None:
     assert rows.sorted_wholly == 0
     assert len(rows) == 10_000
     assert rows.item(rows.key_at(0)) == 0
-
-
-def test_version_rises_with_each_change() -> None:
-    rows: Rows[int] = Rows(COLUMNS, sort="value")
-    rows.put("a", 1)
-    first = rows.version("a")
-    rows.put("a", 1)
-    assert rows.version("a") > first
-    assert rows.version("unknown") == 0

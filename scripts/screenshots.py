@@ -1,0 +1,98 @@
+"""Regenerate screenshots/ from the running console: `python scripts/screenshots.py [FOLDER]`.
+
+The console runs on the embedded backend with the simulated demonstration campaign, in a state folder that is thrown away. Each view is
+shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute.
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from local_backend.backend import open_backend
+from local_backend.demo import prepare_demo
+from nodus_tui.app import NodusApp
+from nodus_tui.contract.backend import Backend, BackendOptions
+from nodus_tui.contract.demo import DemoRequest
+from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.spec_loading.files import read_sources
+from nodus_tui.contract.spec_loading.loader import load_specs
+from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.widgets.line_table import LineTable
+
+SIZES = ((80, 24), (120, 40))
+GROUP = "every-state"
+PATIENCE_SECONDS = 180
+
+
+async def _until_worth_seeing(app: NodusApp, pilot: Pilot[int], *, stalled: bool) -> None:
+    """Wait until every state is on the screen: first while runs are going, then at rest at the caps."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            await pilot.pause(0.3)
+            group = app.feed.campaigns.rows.find(GROUP)
+            state = app.feed.groups.get(GROUP)
+            if group is None or state is None:
+                continue
+            if stalled and status_of(group).phase is GroupPhase.STALLED:
+                return
+            if not stalled and status_of(group).coverage.scored >= 20 and state.phases[RunPhase.WAITING] and status_of(group).going:
+                return
+
+
+async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str) -> None:
+    for width, height in SIZES:
+        await pilot.resize_terminal(width, height)
+        await pilot.pause(0.2)
+        path = Path(app.save_screenshot(f"{view}-{width}x{height}.svg", str(folder)))
+        print(path)
+
+
+async def _select_waiting(app: NodusApp, pilot: Pilot[int]) -> None:
+    """The cursor goes to a run that waits at its cap: the state that this console is about."""
+    state = app.feed.groups[GROUP]
+    waiting = next(run for run in state.rows.items() if run_status(run).phase is RunPhase.WAITING)
+    app.screen.query_one("#runs", LineTable).select(waiting.name)
+    await pilot.pause()
+
+
+async def _show(backend: Backend, folder: Path) -> None:
+    app = NodusApp(backend, start_at=GROUP, state_folder=folder)
+    async with app.run_test(size=SIZES[-1]) as pilot:
+        await _until_worth_seeing(app, pilot, stalled=False)
+        await _shoot(app, pilot, folder, "group")
+        await _until_worth_seeing(app, pilot, stalled=True)
+        await _select_waiting(app, pilot)
+        await _shoot(app, pilot, folder, "group-stalled")
+        await pilot.press("e")
+        await pilot.pause()
+        await _shoot(app, pilot, folder, "extend-cap")
+        await pilot.press("escape", "enter")
+        await pilot.pause(0.3)
+        await _shoot(app, pilot, folder, "run")
+        await pilot.press("escape", "escape")
+        await pilot.pause(0.3)
+        await _shoot(app, pilot, folder, "campaigns")
+
+
+async def main(folder: Path) -> None:
+    """Run the campaign and take the pictures."""
+    with tempfile.TemporaryDirectory() as home:
+        kit = await prepare_demo(DemoRequest(home=Path(home), campaigns=frozenset({"simulated"}), size="full"))
+        try:
+            async with await open_backend(BackendOptions(home=kit.home, config=kit.config, role="work")) as backend:
+                for campaign in kit.campaigns:
+                    await backend.apply(load_specs(read_sources((str(campaign.spec),), sys.stdin.buffer)))
+                await _show(backend, folder)
+                await backend.stop_work(grace_seconds=0)
+        finally:
+            await kit.aclose()
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "screenshots"
+    target.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(target))

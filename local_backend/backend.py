@@ -23,7 +23,7 @@ from local_backend.environments.client import EnvironmentFacts, EnvironmentWorke
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
-from local_backend.requests import Requests, pack_bundle, unpack_bundle
+from local_backend.requests import Requests
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
@@ -44,6 +44,7 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
+from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
 from nodus_tui.statistics.estimate import estimate_group
 from nodus_tui.statistics.hardware_rates import rates_with
 from nodus_tui.statistics.kind_estimate import estimate_kind

@@ -5,53 +5,17 @@ also the way by which another process reaches the scheduler of a workspace.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from pathlib import Path
 
 from local_backend.storage.records import time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
-from nodus_tui.contract.resources.registry import KINDS
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, Position, SpecBundle
 
 _ANSWER_SECONDS = 300.0
 """How long another process's answer is waited for; an extension waits for a call in flight to end."""
 
 _POLL_SECONDS = 0.1
-
-
-def pack_bundle(bundle: SpecBundle) -> str:
-    """A bundle as JSON, positions included, so that faults found elsewhere still name their lines."""
-    return json.dumps(
-        [
-            {
-                "document": each.resource.to_document(),
-                "file": each.file,
-                "index": each.index,
-                "folder": str(each.folder.absolute()) if each.folder else None,
-                "positions": [[list(path), place.line, place.column] for path, place in each.positions.items()],
-            }
-            for each in bundle
-        ]
-    )
-
-
-def unpack_bundle(text: str) -> SpecBundle:
-    """The bundle of `pack_bundle`."""
-    return SpecBundle(
-        tuple(
-            LoadedDocument(
-                resource=KINDS[each["document"]["kind"]].model_validate(each["document"]),
-                file=each["file"],
-                index=each["index"],
-                folder=Path(each["folder"]) if each["folder"] else None,
-                positions={tuple(path): Position(line, column) for path, line, column in each["positions"]},
-            )
-            for each in json.loads(text)
-        )
-    )
 
 
 class Requests:

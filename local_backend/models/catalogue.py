@@ -187,12 +187,11 @@ class ModelCatalogue:
     def _unknown(self, families: Sequence[str]) -> CatalogueProblem:
         known = list(self._entries)
         near = next((match for family in families for match in get_close_matches(family, known, n=1, cutoff=0.6)), "")
-        hint = f'; did you mean "{near}"?' if near else ""
         asked = ", ".join(f'"{family}"' for family in families)
         which = f"no model family {asked}" if len(families) == 1 else f"none of the model families {asked}"
         return CatalogueProblem(
             families[0] if families else "",
-            f"the model catalogue has {which}{hint}; it knows {', '.join(known)}. Add an entry under `models:` of the configuration file "
+            f"the model catalogue has {which}; it knows {', '.join(known)}. Add an entry under `models:` of the configuration file "
             "to have another",
             near,
         )

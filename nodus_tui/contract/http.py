@@ -1,0 +1,43 @@
+"""How the Backend protocol looks over HTTP: the paths, the headers and the event stream. Both sides, and third parties, build on it.
+
+Everything lies under `/v1`, speaks JSON under the contract's own camelCase names, and answers an error with RFC 9457 problem details
+(`errors.Problem`, media type `application/problem+json`).
+
+    GET    /v1/info                          BackendInfo
+    POST   /v1/apply?dryRun=false            YAML documents, or a packed bundle  → ApplyOutcome
+    POST   /v1/estimate?minutesPerCase=10    the same bodies                     → {"estimates": […]}
+    GET    /v1/resources/{kind}              Query as parameters                 → {"items": […], "nextAfter": ""}
+    GET    /v1/resources/{kind}/{name}       the resource; a name may hold a slash
+    GET    /v1/groups/{name}/results         GroupResults
+    GET    /v1/runs/{name}/transcript        Transcript
+    POST   /v1/actions                       an Action                           → ActionOutcome
+    GET    /v1/snapshot?runsOf=…             Snapshot; without runsOf no runs, with it empty all runs
+    GET    /v1/watch?after=0                 server-sent events: `id` is the cursor, `data` an EventBatch
+    POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on
+    GET    /v1/openapi.json                  this, as an OpenAPI document
+"""
+
+PREFIX = "/v1"
+
+YAML_TYPE = "application/yaml"
+"""Body of `apply` and `estimate`: spec documents as a file holds them."""
+
+BUNDLE_TYPE = "application/vnd.nodus.bundle+json"
+"""Body of the same: documents with the places of their fields, so that a fault found by the server names the client's lines."""
+
+PROBLEM_TYPE = "application/problem+json"
+
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+"""A POST that is repeated with the same key acts once and gives the first answer again."""
+
+VERSION_HEADER = "Nodus-Version"
+"""On every answer: the version of the program that gives it."""
+
+LAST_EVENT_HEADER = "Last-Event-ID"
+"""On `watch`: the cursor of the last event that arrived; it goes before the parameter `after`."""
+
+BATCH_EVENT = "batch"
+"""The name of the server-sent events that carry an EventBatch."""
+
+HEARTBEAT_SECONDS = 10.0
+"""An idle `watch` sends a comment this often, so that a dead link is noticed by both sides."""

@@ -173,6 +173,7 @@ def group_status_fields(group: GroupRecord, runs: Sequence[RunRecord], ledger: L
             "unconfirmedUSD": _usd(unconfirmed),
             "sandboxUSD": "0.00",
         },
+        "neededCapUSD": _usd(group.needed) if group.needed is not None else None,
         "coverage": {"scored": summary.scored, "total": cases},
         "pending": pending,
         "going": going,

@@ -238,23 +238,25 @@ class GroupEngine:
         cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
         if going == 0 and len(parked) + len(cannot_start) == len(unfinished):
             needs = [self.books.ledger.account(name) for name, shortfall in short.items() if shortfall > 0]
+            shortfall_all = sum(account.own_cap - account.committed for account in needs) - self.books.ledger.left
             group.phase, group.reason = GroupPhase.STALLED, Reason.MAX_COST_REACHED
             group.message = stalled_message(
                 at_own_cap=[run.needed for run in parked if run.needed is not None],
                 cannot_start=len(cannot_start),
                 shortfall_one=min(cannot_start, default=0),
-                shortfall_all=sum(account.own_cap - account.committed for account in needs) - self.books.ledger.left,
+                shortfall_all=shortfall_all,
                 cap=self.books.ledger.cap,
             )
+            group.needed = self.books.ledger.cap + shortfall_all if cannot_start else None
         else:
-            group.phase, group.reason, group.message = GroupPhase.RUNNING, None, ""
+            group.phase, group.reason, group.message, group.needed = GroupPhase.RUNNING, None, "", None
         return False
 
     def _complete(self, now: datetime) -> None:
         group = self.books.group
         runs = self.books.current()
         group.ended_at = now
-        group.phase, group.reason, group.message = GroupPhase.COMPLETED, None, ""
+        group.phase, group.reason, group.message, group.needed = GroupPhase.COMPLETED, None, "", None
         killed = sum(run.phase is RunPhase.CANCELLED for run in runs)
         late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
         if killed == len(runs) or self._killed:

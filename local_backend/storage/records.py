@@ -126,6 +126,8 @@ class GroupRecord:
     phase: GroupPhase = GroupPhase.PENDING
     reason: Reason | None = None
     message: str = ""
+    needed: int | None = None
+    """While cases cannot start for the group's cap: the least cap that gives all of them room."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     status: dict[str, Any] = field(default_factory=dict)

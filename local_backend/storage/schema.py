@@ -25,7 +25,8 @@ CREATE TABLE groups (
   seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL, spec TEXT NOT NULL,
   agent TEXT NOT NULL, agent_revision INTEGER NOT NULL, cap INTEGER NOT NULL, max_active INTEGER NOT NULL,
   environment TEXT NOT NULL, digest TEXT NOT NULL, model TEXT NOT NULL,
-  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT, deadline_at TEXT,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, needed INTEGER,
+  created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT, deadline_at TEXT,
   status TEXT NOT NULL
 );
 CREATE TABLE tasks (

@@ -65,7 +65,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
         PromptDialog(
             f"New cap of group {group.name}, in US dollars",
             lines,
-            value=cap_input(proposed_cap(cap, status.message)),
+            value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
         ),
     )
@@ -88,7 +88,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun) -> None:
         PromptDialog(
             f"New cap of run {run.name}, in US dollars",
             lines,
-            value=cap_input(proposed_cap(cap, status.message)),
+            value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
             switch=(
                 f"goes on from the paid conversation; the {display_usd(status.cost_usd)} counts against the new cap",

@@ -1,6 +1,5 @@
 """What an action will do, in numbers, before a person says yes; and the new cap that is proposed to them."""
 
-import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
@@ -13,7 +12,6 @@ from nodus_tui.view_state.run_columns import run_status
 
 TYPE_COUNT_FROM = 10
 """Ending this many runs at once asks for their number to be typed, so that no slip of a finger does it."""
-_AMOUNT = re.compile(r"\$([0-9][0-9,]*(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -76,10 +74,9 @@ def _round_up(amount: Decimal) -> Decimal:
     return min(MAX_USD, amount.quantize(Decimal(1).scaleb(-min(9, digits)), rounding=ROUND_CEILING))
 
 
-def proposed_cap(cap: Decimal, message: str) -> Decimal:
-    """Twice the cap, or what the backend's message says is needed where that is more."""
-    named = [Decimal(amount.replace(",", "")) for amount in _AMOUNT.findall(message)]
-    return _round_up(max([cap * 2, *named]))
+def proposed_cap(cap: Decimal, needed: Decimal | None) -> Decimal:
+    """Twice the cap, or what the backend says is needed where that is more."""
+    return _round_up(max(cap * 2, needed or cap))
 
 
 def cap_problem(text: str, cap: Decimal) -> str:

@@ -148,6 +148,8 @@ class AgentGroupStatus(ContractModel):
     notional_price: bool = False
     """The price is made up for a demonstration: nobody pays it."""
     money: GroupMoney
+    needed_cap_usd: USD | None = None
+    """While it is stalled at its own cap: the least cap that gives all waiting cases room to start."""
     coverage: Coverage
     pending: int
     """Cases that have not ended."""

@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Self
@@ -18,6 +18,7 @@ from typing import Self
 from pydantic import TypeAdapter
 
 from local_backend.applying import Applier, Plan
+from local_backend.clock import SteadyClock
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
 from local_backend.environments.interface import ResolvedEnvironment
@@ -27,6 +28,7 @@ from local_backend.requests import Requests
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
+from local_backend.storage.space import MIB, SpaceGuard
 from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
@@ -54,11 +56,10 @@ _log = logging.getLogger(__name__)
 _ANSWER_TRIES = 1500
 """Looks for another process's answer, 0.2 seconds apart; an extension may wait for a call in flight to end."""
 
+_MEND_LOOKS = 10
+"""After the disk failed, writing is tried again at each such look after the workspace, so every two seconds."""
+
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class LocalEnvironments:
@@ -95,13 +96,15 @@ class LocalBackend:
         store: Store,
         configuration: Configuration,
         environ: Mapping[str, str],
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._options = options
         self._workspace = workspace
         self._store = store
         self._configuration = configuration
+        clock = clock or SteadyClock()
         self._clock = clock
+        self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
         self._environments = LocalEnvironments()
         self._reader = Reader(store, clock)
@@ -131,6 +134,7 @@ class LocalBackend:
             catalogue=self._catalogue,
             clock=self._clock,
             start_grader=self._environments.start,
+            shortage=self._space.shortage,
             may_start=may_start,
         )
         self._actions = Actions(self._scheduler, self._store, self._clock)
@@ -147,10 +151,15 @@ class LocalBackend:
 
     async def _keep(self) -> None:
         """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
-        version = -1
+        version, looks = -1, 0
         while not self._stopped:
             await asyncio.sleep(POLL_SECONDS)
+            self._store.look_after()
+            looks += 1
             try:
+                if self._store.failure is not None:
+                    await self._after_failure(try_again=looks % _MEND_LOOKS == 0)
+                    continue
                 if self._scheduler is None:
                     await self._take_over()
                     continue
@@ -160,6 +169,23 @@ class LocalBackend:
                     await self._answer_others()
             except NodusError as error:
                 _log.error("the workspace could not be looked after: %s", error.detail)
+
+    async def _after_failure(self, *, try_again: bool) -> None:
+        """Nothing can be written: stop all work, forget what only the memory knows, and begin from the disk once it takes commits."""
+        async with self._turn:
+            if self._scheduler is not None:
+                _log.error("all work stops: %s", self._store.failure)
+                scheduler, self._scheduler, self._actions = self._scheduler, None, None
+                await scheduler.aclose()
+            if self._stopped or self._doing or not try_again or not self._store.may_get_well or self._space.shortage():
+                return
+            try:
+                await self._store.mend()
+            except NodusError:
+                return  # It was told when it began; every call says it again.
+            _log.warning("the database takes commits again; going on from what it holds")
+            if self._workspace.owned:
+                await self._own(may_start=True)
 
     async def _take_over(self) -> None:
         async with self._turn:
@@ -185,6 +211,7 @@ class LocalBackend:
     @asynccontextmanager
     async def _owner_for_now(self) -> AsyncIterator[bool]:
         """True when this process may write: it owns the scheduler, or takes the lock for as long as this lasts."""
+        self._check()
         if self._scheduler is not None:
             yield True
             return
@@ -199,6 +226,8 @@ class LocalBackend:
                 await self._disown()
 
     async def _ask(self, form: str, payload: str, *, author: str, request_id: str) -> str:
+        if self._keeper is None and self._store.failure is not None:
+            await self._store.mend()
         number = await self._requests.ask(form, payload, author=author, request_id=request_id or uuid.uuid4().hex)
         for _ in range(_ANSWER_TRIES):
             async with self._owner_for_now() as mine:
@@ -226,14 +255,14 @@ class LocalBackend:
 
     # The contract.
 
-    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change everything, or nothing."""
         if dry_run:
             plan = await self._applier.plan(bundle)
             plan.refuse(dry_run=True)
             return ApplyOutcome(dry_run=True, documents=tuple(plan.applied))
         bundle.refuse_mended()
-        text = await self._ask("apply", pack_bundle(bundle), author=author, request_id="")
+        text = await self._ask("apply", pack_bundle(bundle), author=author, request_id=request_id)
         return ApplyOutcome.model_validate_json(text)
 
     async def _apply_here(self, bundle: SpecBundle) -> ApplyOutcome:
@@ -339,6 +368,8 @@ class LocalBackend:
             yield batch
 
     def _check(self) -> None:
+        if self._store.failure is not None:
+            raise self._store.failure
         if self._scheduler is not None and self._scheduler.failure is not None:
             raise self._scheduler.failure
 
@@ -351,6 +382,7 @@ class LocalBackend:
             workspace=str(self._options.home),
             scheduling=self._scheduler is not None,
             scheduler_elsewhere=elsewhere,
+            can_stop_groups=self._scheduler is not None,
             models=self._catalogue.facts(),
             environments=tuple(
                 EnvironmentFact(
@@ -366,10 +398,15 @@ class LocalBackend:
             ),
         )
 
-    async def stop_work(self, *, grace_seconds: float) -> None:
-        """Stop everything that this process runs; the groups are left interrupted."""
+    async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
+        """Stop everything that this process runs, or the named groups; they are left interrupted."""
         if self._scheduler is not None:
-            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds)
+            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
+
+    async def hand_over(self, *, grace_seconds: float) -> None:
+        """Start nothing more here and let calls in flight end within the grace; the groups are left as they are, for the next scheduler."""
+        if self._scheduler is not None:
+            await self._scheduler.stop(StopOrder.PAUSE, grace_seconds=grace_seconds)
 
     async def aclose(self) -> None:
         """Let go of the workspace."""
@@ -403,5 +440,9 @@ async def open_backend(options: BackendOptions) -> Backend:
     workspace.prepare()
     store = await Store.open(workspace.database)
     backend = LocalBackend(options=options, workspace=workspace, store=store, configuration=configuration, environ=os.environ)
-    await backend.start()
+    try:
+        await backend.start()
+    except BaseException:
+        await backend.aclose()
+        raise
     return backend

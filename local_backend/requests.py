@@ -11,6 +11,7 @@ from datetime import datetime
 from local_backend.storage.records import time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
+from nodus_tui.contract.wording import quoted
 
 _ANSWER_SECONDS = 300.0
 """How long another process's answer is waited for; an extension waits for a call in flight to end."""
@@ -26,7 +27,10 @@ class Requests:
         self._clock = clock
 
     async def ask(self, form: str, payload: str, *, author: str, request_id: str) -> int:
-        """Write a request down; a repeated request id gives the first one's number."""
+        """Write a request down; a repeated request id gives the first one's number.
+
+        Raises NodusError Conflict when the id was used for another request.
+        """
         await self._store.commit(
             [
                 (
@@ -35,7 +39,11 @@ class Requests:
                 )
             ]
         )
-        rows = await self._store.read("SELECT id FROM requests WHERE request_id = ?", (request_id,))
+        rows = await self._store.read("SELECT id, form, payload FROM requests WHERE request_id = ?", (request_id,))
+        if (rows[0]["form"], rows[0]["payload"]) != (form, payload):
+            raise NodusError(
+                ErrorCode.CONFLICT, f"the request id {quoted(request_id)} was used for another request; every request needs one of its own"
+            )
         return int(rows[0]["id"])
 
     async def answer(self, number: int, work: Callable[[], Awaitable[str]]) -> None:

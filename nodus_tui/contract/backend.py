@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -81,20 +82,25 @@ class BackendInfo(ContractModel):
     """Whether this process runs the workspace's scheduler."""
     scheduler_elsewhere: bool
     """Whether another process does."""
+    can_stop_groups: bool = False
+    """Whether `stop_work` with groups reaches whoever works on them, so that what one command launched can be stopped by it alone."""
     models: tuple[ModelFact, ...] = ()
     environments: tuple[EnvironmentFact, ...] = ()
     """The catalogue's; those that users applied are listed as resources."""
     notes: tuple[str, ...] = ()
+    role: Literal["viewer", "operator"] = "operator"
+    """What the one who asks may do: a viewer looks, checks and estimates; an operator acts."""
 
 
 class Backend(Protocol):
     """A backend. Every call raises NodusError, and nothing else, when it cannot do what is asked."""
 
-    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change all resources of the bundle, or none: with any fault it raises InvalidSpec with every one.
 
         A bundle that is for checking only may be had for a dry run alone; then no fault is told that follows from a value that is made
-        up (`in_doubt`) or from a document that could not be read (`may_lack`).
+        up (`in_doubt`) or from a document that could not be read (`may_lack`). A repeated request id acts once and gives the first answer
+        again; with another bundle it is refused as a Conflict.
         """
         ...
 
@@ -134,8 +140,11 @@ class Backend(Protocol):
         """What this backend is and what it can use."""
         ...
 
-    async def stop_work(self, *, grace_seconds: float) -> None:
-        """Start nothing more; let calls in flight end within the grace, then charge them their worst case. Everything is kept."""
+    async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
+        """Let calls in flight end within the grace, then charge them their worst case; the groups are left interrupted, all is kept.
+
+        With groups only those, wherever they are worked on (`BackendInfo.can_stop_groups`); without, everything at work here.
+        """
         ...
 
     async def aclose(self) -> None:
@@ -145,6 +154,27 @@ class Backend(Protocol):
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *exc: object) -> None: ...
+
+
+@dataclass(frozen=True)
+class LinkState:
+    """How the way to a backend in another process stands. What is shown is as old as `last_heard`."""
+
+    connected: bool
+    since: datetime
+    """When it became so."""
+    last_heard: datetime
+    """When the last byte came, heartbeats included."""
+
+
+@runtime_checkable
+class Linked(Protocol):
+    """What a backend in another process also has."""
+
+    @property
+    def link(self) -> LinkState:
+        """How the way there stands."""
+        ...
 
 
 @dataclass(frozen=True)

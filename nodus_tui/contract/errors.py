@@ -8,7 +8,7 @@ from nodus_tui.contract.base import ContractModel
 
 
 class ErrorCode(StrEnum):
-    """The stable name of what went wrong. Each has one HTTP status (`HTTP_STATUS`)."""
+    """The stable name of what went wrong. Each has its HTTP status (`HTTP_STATUS`); InvalidRequest may have another one of 4xx."""
 
     INVALID_SPEC = "InvalidSpec"
     NOT_FOUND = "NotFound"
@@ -22,6 +22,16 @@ class ErrorCode(StrEnum):
     """The configuration file, the workspace or an environment variable is not usable."""
     UNAVAILABLE = "Unavailable"
     """The backend, the disk or a server it needs does not answer."""
+    INVALID_REQUEST = "InvalidRequest"
+    """A request over HTTP that cannot be understood: its path, a parameter, a header, or its body's form."""
+    UNAUTHORIZED = "Unauthorized"
+    """No token, or one that is unknown or revoked."""
+    FORBIDDEN = "Forbidden"
+    """The token's role does not allow it, or the request came by a way that is not allowed."""
+    RATE_LIMITED = "RateLimited"
+    """Too many requests of one token; the answer says how long to wait."""
+    INTERNAL = "Internal"
+    """A fault of the program itself; its log has more."""
 
 
 HTTP_STATUS: dict[ErrorCode, int] = {
@@ -33,6 +43,11 @@ HTTP_STATUS: dict[ErrorCode, int] = {
     ErrorCode.INVALID_ACTION: 409,
     ErrorCode.CONFIGURATION: 500,
     ErrorCode.UNAVAILABLE: 503,
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNAUTHORIZED: 401,
+    ErrorCode.FORBIDDEN: 403,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.INTERNAL: 500,
 }
 
 

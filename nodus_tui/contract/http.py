@@ -4,7 +4,7 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
 (`errors.Problem`, media type `application/problem+json`).
 
     GET    /v1/info                          BackendInfo
-    POST   /v1/apply?dryRun=false            YAML documents, or a packed bundle  → ApplyOutcome
+    POST   /v1/apply?dryRun=false&author=…   YAML documents, or a packed bundle  → ApplyOutcome
     POST   /v1/estimate?minutesPerCase=10    the same bodies                     → {"estimates": […]}
     GET    /v1/resources/{kind}              Query as parameters                 → {"items": […], "nextAfter": ""}
     GET    /v1/resources/{kind}/{name}       the resource; a name may hold a slash
@@ -13,8 +13,13 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     POST   /v1/actions                       an Action                           → ActionOutcome
     GET    /v1/snapshot?runsOf=…             Snapshot; without runsOf no runs, with it empty all runs
     GET    /v1/watch?after=0                 server-sent events: `id` is the cursor, `data` an EventBatch
-    POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on
+    POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on; with &group=… (may be repeated) those groups alone
     GET    /v1/openapi.json                  this, as an OpenAPI document
+
+Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET, estimate, and apply with exactly
+`dryRun=true`; everything else needs an operator's. The token's name stands as the author, whatever a request says. Over the unix socket the
+system says who is at the other end. Task files (an Environment's `file`) are read on the server's machine, so only requests over the unix
+socket may name them.
 """
 
 PREFIX = "/v1"
@@ -38,6 +43,9 @@ LAST_EVENT_HEADER = "Last-Event-ID"
 
 BATCH_EVENT = "batch"
 """The name of the server-sent events that carry an EventBatch."""
+
+PROBLEM_EVENT = "problem"
+"""The name of the event that ends a stream which cannot go on: its `data` is a Problem. A stream may also just end: resume it."""
 
 HEARTBEAT_SECONDS = 10.0
 """An idle `watch` sends a comment this often, so that a dead link is noticed by both sides."""

@@ -130,6 +130,8 @@ class GroupEngine:
                     return
             await self._sleep()
         await self._shut.wait()
+        if self._shutting is StopOrder.SHUTDOWN:
+            await self._rest()  # Again: cases may have been made after the first look.
 
     async def _sleep(self) -> None:
         deadline = self.books.group.deadline_at

@@ -150,11 +150,17 @@ class Scheduler:
             if name in self._engines:
                 self._engines[name].wake()
 
-    async def stop(self, order: StopOrder, *, grace_seconds: float) -> None:
-        """Stop all work: `SHUTDOWN` leaves the groups interrupted, `PAUSE` as they are, for the next scheduler to go on with."""
-        self._may_start = False
-        engines = [self._engines[name] for name in self._tasks if name in self._engines]
-        tasks = list(self._tasks.values())
+    async def stop(self, order: StopOrder, *, grace_seconds: float, groups: Sequence[str] = ()) -> None:
+        """Stop all work, or that of some groups.
+
+        `SHUTDOWN` leaves them interrupted, and what is asked to go on afterwards does; `PAUSE` leaves them as they are, for the next
+        scheduler: this one starts nothing more.
+        """
+        if order is StopOrder.PAUSE:
+            self._may_start = False
+        at_work = [name for name in self._tasks if name in self._engines and (not groups or name in groups)]
+        engines = [self._engines[name] for name in at_work]
+        tasks = [self._tasks[name] for name in at_work]
         await asyncio.gather(*(engine.shut_down(order, grace_seconds=grace_seconds) for engine in engines))
         if tasks:
             await asyncio.wait(tasks)

@@ -114,10 +114,25 @@ class ConsoleSettings(ContractModel):
     mouse: bool = True
 
 
+IdleExit = Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))]
+
+
+class SchedulerSettings(ContractModel):
+    """The detached scheduler's settings."""
+
+    idle_exit: Literal["never"] | IdleExit = parse_duration("30m")
+    """How long it stays without unfinished work and without anybody attached; the next verb that needs it starts it again."""
+    stop_grace: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(hours=1))] = parse_duration("10s")
+    """How long calls in flight may take to end when it is asked to stop; after it they are charged their worst case."""
+
+
 class Configuration(ContractModel):
     """The whole file. Everything in it may be absent."""
 
     models: Annotated[tuple[ModelEntry, ...], AfterValidator(_families_differ)] = ()
     rates: dict[str, Price] = Field(default_factory=dict)
     """US dollars an hour by hardware; a name here replaces the default price list's."""
+    min_free_disk_mib: int = Field(default=200, ge=0, le=1_000_000_000, alias="minFreeDiskMiB")
+    """Less free space than this on the workspace's disk stops new runs and calls; 0 looks at no disk."""
     console: ConsoleSettings = ConsoleSettings.model_construct()
+    scheduler: SchedulerSettings = SchedulerSettings.model_construct()

@@ -107,7 +107,7 @@ class LocalBackend:
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
         self._environments = LocalEnvironments()
-        self._reader = Reader(store, clock)
+        self._reader = Reader(store, clock, self._check)
         self._requests = Requests(store, clock)
         self._applier = Applier(store, self._catalogue, self._environments, clock)
         self._scheduler: Scheduler | None = None
@@ -138,20 +138,27 @@ class LocalBackend:
             may_start=may_start,
         )
         self._actions = Actions(self._scheduler, self._store, self._clock)
-        await self._scheduler.open()
-        for number, form, payload, author in await self._requests.open_ones():
-            await self._requests.answer(number, partial(self._do, form, payload, author))
-        await self._scheduler.start_unfinished()
+        try:
+            await self._scheduler.open()
+            for number, form, payload, author in await self._requests.open_ones():
+                await self._requests.answer(number, partial(self._do, form, payload, author))
+            await self._scheduler.start_unfinished()
+        except BaseException:
+            await self._let_go_of_scheduler()
+            raise
 
     async def _disown(self) -> None:
+        await self._let_go_of_scheduler()
+        self._workspace.disown()
+
+    async def _let_go_of_scheduler(self) -> None:
         scheduler, self._scheduler, self._actions = self._scheduler, None, None
         if scheduler is not None:
             await scheduler.aclose()
-        self._workspace.disown()
 
     async def _keep(self) -> None:
         """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
-        version, looks = -1, 0
+        version, looks, told = -1, 0, ""
         while not self._stopped:
             await asyncio.sleep(POLL_SECONDS)
             self._store.look_after()
@@ -167,16 +174,18 @@ class LocalBackend:
                 if seen != version:
                     version = seen
                     await self._answer_others()
+                told = ""
             except NodusError as error:
-                _log.error("the workspace could not be looked after: %s", error.detail)
+                if error.detail != told:
+                    _log.error("the workspace could not be looked after: %s", error.detail)
+                told = error.detail
 
     async def _after_failure(self, *, try_again: bool) -> None:
         """Nothing can be written: stop all work, forget what only the memory knows, and begin from the disk once it takes commits."""
         async with self._turn:
             if self._scheduler is not None:
                 _log.error("all work stops: %s", self._store.failure)
-                scheduler, self._scheduler, self._actions = self._scheduler, None, None
-                await scheduler.aclose()
+                await self._let_go_of_scheduler()
             if self._stopped or self._doing or not try_again or not self._store.may_get_well or self._space.shortage():
                 return
             try:
@@ -368,8 +377,11 @@ class LocalBackend:
             yield batch
 
     def _check(self) -> None:
-        if self._store.failure is not None:
-            raise self._store.failure
+        self._store.look_after()
+        failure = self._store.failure
+        # A process that only looks may read on while its own writing is in trouble.
+        if failure is not None and (self._keeper is not None or not self._store.may_get_well):
+            raise failure
         if self._scheduler is not None and self._scheduler.failure is not None:
             raise self._scheduler.failure
 

@@ -33,8 +33,10 @@ _MOST_EVENTS = 5000
 class Reader:
     """Reads one workspace."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], check: Callable[[], None]) -> None:
         self._store = store
+        self._check = check
+        """Raises NodusError when nothing more is to be expected from this workspace: a watcher must not wait for ever."""
         self._clock = clock
         self._wakes: set[asyncio.Event] = set()
         store.on_commit(self._wake)
@@ -186,6 +188,7 @@ class Reader:
             try:
                 await asyncio.wait_for(wake.wait(), POLL_SECONDS)
             except TimeoutError:
+                self._check()
                 if await self._store.data_version() == version:
                     continue
             return

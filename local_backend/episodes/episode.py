@@ -1,7 +1,7 @@
 """One run's conversation from its last committed turn to its answer, or to whatever stops it. It asks the ledger before every call."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +17,9 @@ from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, 
 from local_backend.scheduling.admission import call_does_not_fit
 from local_backend.storage.records import RunRecord, TurnRow
 from nodus_tui.contract.phases import Reason
+
+SPACE_LOOK_SECONDS = 1.0
+"""While the disk is almost full, room is looked for this often."""
 
 
 class Models(Protocol):
@@ -68,7 +71,15 @@ class Episode:
     """The conversation of one run."""
 
     def __init__(
-        self, *, books: GroupBooks, run: RunRecord, prompts: Sequence[str], models: Models, model: ResolvedModel, stop: StopSignal
+        self,
+        *,
+        books: GroupBooks,
+        run: RunRecord,
+        prompts: Sequence[str],
+        models: Models,
+        model: ResolvedModel,
+        stop: StopSignal,
+        shortage: Callable[[], str],
     ) -> None:
         self._books = books
         self._run = run
@@ -76,6 +87,8 @@ class Episode:
         self._models = models
         self._model = model
         self._stop = stop
+        self._shortage = shortage
+        """Why the disk has no room for another call, as a sentence; empty when it has."""
         self._last: LastCall | None = None
         self._opened_turn = 0
         """The newest turn whose user message this episode committed: a further try does not commit it again."""
@@ -115,6 +128,7 @@ class Episode:
             if self._stop.soon:
                 return Stopped()
             try:
+                await self._wait_for_room()
                 tried = await self._try_once(step, request, attempt=attempt, worst=worst, bound=bound)
                 if isinstance(tried, float):
                     await self._stop.wait_softly(asyncio.sleep(tried))
@@ -175,6 +189,12 @@ class Episode:
         until = self._models.paused_until(self._model)
         if until is not None and until > self._books.clock():
             await self._books.waits(self._run, Reason.RATE_LIMITED, f"the provider of {self._model.name} asked for a pause", until)
+
+    async def _wait_for_room(self) -> None:
+        """No call leaves while the disk might not take its outcome. May raise StoppedError."""
+        while sentence := self._shortage():
+            await self._books.waits(self._run, Reason.DISK_ALMOST_FULL, sentence, None)
+            await self._stop.wait_softly(asyncio.sleep(SPACE_LOOK_SECONDS))
 
     def _opening(self, step: CallModel) -> list[TurnRow]:
         """The turns that the call's reservation commits with it."""

@@ -12,11 +12,11 @@ from typing import Protocol
 
 from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import Ending, Episode, Models, Stopped
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Ending, Episode, Models, Stopped
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.models.catalogue import ResolvedModel
-from local_backend.scheduling.admission import admit, stalled_message
+from local_backend.scheduling.admission import Waits, admit, stalled_message
 from local_backend.scheduling.cases import NextSeq, goes_on, open_first_attempts, open_successor
 from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_superseded
 from local_backend.storage.records import RunRecord, TaskRow
@@ -27,6 +27,9 @@ from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 
 _TELL_SECONDS = 0.2
 """While runs go on, the group's own status is told at most this often."""
+
+_LONGEST_SLEEP_SECONDS = 30.0
+"""The event loop's timers may not count the machine's sleep, which a deadline does: so they are never set far ahead."""
 
 
 class GraderClient(Protocol):
@@ -65,6 +68,8 @@ class Services:
     models: Models
     start_grader: StartGrader
     next_seq: NextSeq
+    shortage: Callable[[], str]
+    """Why the disk has no room for new work, as a sentence; empty when it has."""
 
 
 @dataclass(slots=True)
@@ -135,11 +140,15 @@ class GroupEngine:
 
     async def _sleep(self) -> None:
         deadline = self.books.group.deadline_at
-        timeout = (deadline - self._services.clock()).total_seconds() if deadline is not None else None
+        timeout = _LONGEST_SLEEP_SECONDS
+        if deadline is not None:
+            timeout = min(timeout, (deadline - self._services.clock()).total_seconds())
+        if self.books.group.reason is Reason.DISK_ALMOST_FULL:
+            timeout = min(timeout, SPACE_LOOK_SECONDS)
         if self._going or self.books.dirty:
-            timeout = min(timeout, _TELL_SECONDS) if timeout is not None else _TELL_SECONDS
+            timeout = min(timeout, _TELL_SECONDS)
         try:
-            await asyncio.wait_for(self._wake.wait(), max(0.0, timeout) if timeout is not None else None)
+            await asyncio.wait_for(self._wake.wait(), max(0.0, timeout))
         except TimeoutError:
             return
 
@@ -211,7 +220,7 @@ class GroupEngine:
         now = self._services.clock()
         group = self.books.group
         waiting = [run for run in self.books.current() if run.phase is RunPhase.PENDING and run.name not in self._held]
-        started, waits = admit([run.name for run in waiting], self.books.ledger, going=len(self._going), max_active=group.max_active)
+        started, waits = self._admit([run.name for run in waiting])
         statements: list[Statement] = []
         for name in started:
             run = self.books.runs[name]
@@ -229,6 +238,12 @@ class GroupEngine:
         for name in started:
             self._launch(self.books.runs[name])
         return done
+
+    def _admit(self, waiting: Sequence[str]) -> tuple[list[str], dict[str, Waits]]:
+        shortage = self._services.shortage()
+        if shortage:
+            return [], {name: Waits(Reason.DISK_ALMOST_FULL, shortage) for name in waiting}
+        return admit(waiting, self.books.ledger, going=len(self._going), max_active=self.books.group.max_active)
 
     def _assess(self, now: datetime, *, going: int, short: dict[str, int]) -> bool:
         group = self.books.group
@@ -251,7 +266,9 @@ class GroupEngine:
             )
             group.needed = self.books.ledger.cap + shortfall_all if cannot_start else None
         else:
-            group.phase, group.reason, group.message, group.needed = GroupPhase.RUNNING, None, "", None
+            shortage = self._services.shortage()
+            group.phase, group.message, group.needed = GroupPhase.RUNNING, shortage, None
+            group.reason = Reason.DISK_ALMOST_FULL if shortage else None
         return False
 
     def _complete(self, now: datetime) -> None:
@@ -284,6 +301,7 @@ class GroupEngine:
                 models=self._services.models,
                 model=model,
                 stop=stop,
+                shortage=self._services.shortage,
             )
             ending: Ending | Graded = await episode.converse()
             if isinstance(ending, Answered) and self._grader is not None:

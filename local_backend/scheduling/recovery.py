@@ -1,26 +1,51 @@
 """What a scheduler does first: settle what the one before it left open. Nothing is repeated that may have been paid."""
 
+import logging
+from datetime import datetime, timedelta
+
 from local_backend.episodes.metering import GroupBooks
 from local_backend.scheduling.endings import StopOrder, end_by_order
-from local_backend.storage.records import CallRow
-from local_backend.storage.store import Statement
+from local_backend.storage.records import CallRow, time_from
+from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.phases import CallState
 
+_log = logging.getLogger(__name__)
 
-async def settle_left_over(books: GroupBooks) -> list[Statement]:
-    """The statements that settle a group after a crash.
+_UNREMARKABLE = timedelta(seconds=1)
+"""Clocks of two processes differ by so much without anybody having set one."""
+
+
+async def clock_set_back(store: Store, now: datetime) -> timedelta:
+    """By how much, at least, the wall clock was set back since the last event; zero where nothing tells of it.
+
+    A clock that was set forward cannot be told from time that passed.
+    """
+    rows = await store.read("SELECT at FROM events ORDER BY cursor DESC LIMIT 1")
+    last = time_from(rows[0]["at"]) if rows else None
+    if last is None or last - now < _UNREMARKABLE:
+        return timedelta()
+    _log.warning("the clock stands %s before the last event: the deadlines of unfinished groups are moved back by as much", last - now)
+    return last - now
+
+
+async def settle_left_over(books: GroupBooks, *, clock_back: timedelta = timedelta()) -> list[Statement]:
+    """The statements that settle a group after a crash; the caller tells the group's own status with them.
 
     A call that stands as reserved may have left: it is charged its worst case, unconfirmed. Its run, and any other that was going,
-    waits again and goes on from its last committed turn.
+    waits again and goes on from its last committed turn. The timeout counts on, on a clock that was set back, too.
     """
     statements: list[Statement] = []
     for run in books.runs.values():
-        if not run.phase.going:
+        if not run.phase.going and not run.in_flight:
             continue
         rows = await books.store.read("SELECT * FROM calls WHERE run = ? AND state = ?", (run.name, CallState.RESERVED))
         for row in rows:
             statements += books.charge_worst_statements(run, CallRow.from_row(row), "the scheduler ended while the call was under way")
-        books.ledger.stop(run.name)
-        end_by_order(run, StopOrder.PAUSE, books.clock())
+        if run.phase.going:
+            books.ledger.stop(run.name)
+            end_by_order(run, StopOrder.PAUSE, books.clock())
         statements += books.told(run)
+    group = books.group
+    if clock_back and group.deadline_at is not None and not group.phase.ended:
+        group.deadline_at -= clock_back
     return statements

@@ -11,7 +11,7 @@ from local_backend.models.calls import ModelClient
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.group_engine import GroupEngine, Services, StartGrader
-from local_backend.scheduling.recovery import settle_left_over
+from local_backend.scheduling.recovery import clock_set_back, settle_left_over
 from local_backend.storage.records import GroupRecord, RunRecord, TaskRow
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import NodusError
@@ -25,7 +25,14 @@ class Scheduler:
     """One a workspace; its process holds the workspace's lock."""
 
     def __init__(
-        self, *, store: Store, catalogue: ModelCatalogue, clock: Callable[[], datetime], start_grader: StartGrader, may_start: bool
+        self,
+        *,
+        store: Store,
+        catalogue: ModelCatalogue,
+        clock: Callable[[], datetime],
+        start_grader: StartGrader,
+        shortage: Callable[[], str],
+        may_start: bool,
     ) -> None:
         self._store = store
         self._catalogue = catalogue
@@ -34,7 +41,7 @@ class Scheduler:
         self._last_seq = 0
         self._may_start = may_start
         """False where the lock was taken for one action only: then no run is started."""
-        self._services = Services(store, clock, self._models, start_grader, self._next_seq)
+        self._services = Services(store, clock, self._models, start_grader, self._next_seq, shortage)
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.failure: NodusError | None = None
@@ -53,10 +60,15 @@ class Scheduler:
         """Settle what an earlier scheduler left open."""
         rows = await self._store.read("SELECT coalesce(max(seq), 0) AS last FROM runs")
         self._last_seq = rows[0]["last"]
-        left = await self._store.read("SELECT DISTINCT group_name FROM runs WHERE phase IN ('Running', 'Grading')")
+        back = await clock_set_back(self._store, self._clock())
+        left = await self._store.read(
+            "SELECT name FROM groups WHERE name IN (SELECT group_name FROM runs WHERE phase IN ('Running', 'Grading') OR in_flight > 0)"
+            " OR (? AND deadline_at IS NOT NULL AND ended_at IS NULL)",
+            (bool(back),),
+        )
         for row in left:
-            books = await self._load_books(row["group_name"])
-            statements = await settle_left_over(books)
+            books = await self._load_books(row["name"])
+            statements = await settle_left_over(books, clock_back=back)
             await self._store.commit([*statements, *books.group_told()])
 
     async def start_unfinished(self) -> None:
@@ -89,7 +101,10 @@ class Scheduler:
             _log.error("group %s stopped: %s", name, error.detail)
         except Exception:  # noqa: BLE001 - a fault of ours must not leave the group looking alive
             _log.exception("group %s stopped by a fault of the scheduler", name)
-            await self._interrupt(name, "stopped by a fault of the scheduler; its log has the details")
+            try:
+                await self._interrupt(name, "stopped by a fault of the scheduler; its log has the details")
+            except NodusError as error:
+                self.failure = error
         finally:
             self._tasks.pop(name, None)
             self._engines.pop(name, None)

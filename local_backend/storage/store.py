@@ -2,9 +2,14 @@
 
 A statement is committed when `commit` returns: synced to the disk (`synchronous=FULL`), so that neither kill -9 nor a power cut
 takes it back. Statements of one `commit` stand or fall together; many commits share one transaction and one sync.
+
+Once a commit was lost to the disk (full, read-only, failing, the file gone), the store takes no other: whoever wrote has told itself
+things that the disk does not know. Its users let go of what they hold in memory, call `mend`, and begin from what is on the disk.
 """
 
 import asyncio
+import logging
+import os
 import queue
 import sqlite3
 import threading
@@ -14,11 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local_backend.storage.faults import gone_error, may_get_well, storage_error, takes_everything_down
 from local_backend.storage.schema import MIGRATIONS, SCHEMA_VERSION
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 Statement = tuple[str, Sequence[Any]]
 """SQL with its parameters."""
+
+_log = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 30.0
 _MOST_IN_ONE_TRANSACTION = 512
@@ -29,6 +37,12 @@ class _Write:
     statements: Sequence[Statement]
     done: "asyncio.Future[None]"
     loop: asyncio.AbstractEventLoop
+    mends: bool = False
+    """Not to be written: asks whether writing works again."""
+
+
+class _GoneError(Exception):
+    """The file is no longer at its path."""
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -65,11 +79,13 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("COMMIT")
 
 
-def storage_error(path: Path, error: Exception) -> NodusError:
-    """The sentence for a database that does not do what it is asked."""
-    return NodusError(
-        ErrorCode.UNAVAILABLE, f"the database {path} cannot be used: {error}; is the disk full, read-only or the file damaged?"
-    )
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file at the path from any other; None when there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for every commit: the bare call
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class Store:
@@ -82,6 +98,11 @@ class Store:
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._read_pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-read")
         self._listeners: list[Callable[[], None]] = []
+        self._file = _identity(path)
+        self.failure: NodusError | None = None
+        """Why nothing is written any more; None while all is well."""
+        self.may_get_well = True
+        """Whether `mend` may ever help against the failure."""
         self._thread = threading.Thread(target=self._write_for_ever, name="store-write", daemon=True)
         self._thread.start()
 
@@ -117,10 +138,25 @@ class Store:
 
     def write(self, statements: Sequence[Statement]) -> "asyncio.Future[None]":
         """Queue statements now, in order; the future ends when they are durable, or with NodusError when they are not."""
+        return self._put(statements, mends=False)
+
+    def _put(self, statements: Sequence[Statement], *, mends: bool) -> "asyncio.Future[None]":
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self._queue.put(_Write(statements, done, loop))
+        self._queue.put(_Write(statements, done, loop, mends))
         return done
+
+    async def mend(self) -> None:
+        """Try to write again after a failure. Raises NodusError while that does not work.
+
+        The caller has let go of everything that it held in memory about what is stored here.
+        """
+        await asyncio.shield(self._put((), mends=True))
+
+    def look_after(self) -> None:
+        """Notice that the file was taken away although nothing is being written."""
+        if self.failure is None and _identity(self.path) != self._file:
+            self.failure, self.may_get_well = gone_error(self.path), False
 
     async def commit(self, statements: Sequence[Statement]) -> None:
         """Return when the statements are durable. A cancelled caller does not take them back. Raises NodusError."""
@@ -138,7 +174,8 @@ class Store:
             try:
                 return [self._reader.execute(sql, parameters).fetchall() for sql, parameters in queries]
             finally:
-                self._reader.execute("COMMIT")
+                if self._reader.in_transaction:
+                    self._reader.execute("COMMIT")
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._read_pool, work)
@@ -152,7 +189,10 @@ class Store:
             version: int = self._reader.execute("PRAGMA data_version").fetchone()[0]
             return version
 
-        return await asyncio.get_running_loop().run_in_executor(self._read_pool, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._read_pool, work)
+        except sqlite3.Error as error:
+            raise storage_error(self.path, error) from error
 
     def _write_for_ever(self) -> None:
         last = False
@@ -176,7 +216,13 @@ class Store:
 
     def _commit_batch(self, batch: list[_Write]) -> None:
         failures: dict[int, Exception] = {}
+        if self.failure is not None:
+            before = self.failure
+            mended = self._probe() if any(write.mends for write in batch) else False
+            self._tell(batch, {place: before for place, write in enumerate(batch) if not (write.mends and mended)})
+            return
         try:
+            self._be_at_place()
             self._writer.execute("BEGIN IMMEDIATE")
             for place, write in enumerate(batch):
                 self._writer.execute("SAVEPOINT one")
@@ -184,15 +230,53 @@ class Store:
                     for sql, parameters in write.statements:
                         self._writer.execute(sql, parameters)
                 except (sqlite3.Error, ValueError, OverflowError) as error:
+                    if takes_everything_down(error):
+                        raise
                     self._writer.execute("ROLLBACK TO one")
                     failures[place] = storage_error(self.path, error)
                 self._writer.execute("RELEASE one")
             self._writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            failures = dict.fromkeys(range(len(batch)), storage_error(self.path, error))
+        except (sqlite3.Error, _GoneError) as error:
+            failures = dict.fromkeys(range(len(batch)), self._fail(error))
         self._tell(batch, failures)
+
+    def _be_at_place(self) -> None:
+        # SQLite would go on writing into a file that was deleted, and all of it would be lost.
+        if _identity(self.path) != self._file:
+            raise _GoneError
+
+    def _fail(self, error: Exception) -> NodusError:
+        self._roll_back()
+        gone = isinstance(error, _GoneError)
+        self.failure = gone_error(self.path) if gone else storage_error(self.path, error)
+        self.may_get_well = not gone and may_get_well(error)
+        return self.failure
+
+    def _roll_back(self) -> None:
+        if self._writer.in_transaction:
+            try:
+                self._writer.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                # Nothing of it was committed; the failure that led here is the one to tell.
+                _log.warning("rolling back in %s failed: %s", self.path, error)
+
+    def _probe(self) -> bool:
+        """Whether a commit reaches the disk again."""
+        if not self.may_get_well:
+            return False
+        try:
+            self._be_at_place()
+            self._writer.execute("BEGIN IMMEDIATE")
+            # Room for a few rows, taken and given back; the version is written so that the commit has something to sync.
+            self._writer.execute("INSERT INTO agent_revisions VALUES ('', 0, zeroblob(65536), '')")
+            self._writer.execute("DELETE FROM agent_revisions WHERE agent = ''")
+            self._writer.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._writer.execute("COMMIT")
+        except (sqlite3.Error, _GoneError) as error:
+            self._fail(error)
+            return False
+        self.failure = None
+        return True
 
     def _tell(self, batch: list[_Write], failures: dict[int, Exception]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], Exception | None]]] = {}

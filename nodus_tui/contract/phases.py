@@ -62,6 +62,8 @@ class Reason(StrEnum):
     """The provider asked for a pause; the message says until when."""
     RETRYING = "Retrying"
     """A call failed without cost and is tried again; the message says which try and when."""
+    DISK_ALMOST_FULL = "DiskAlmostFull"
+    """No run starts and no call leaves until there is room on the scheduler's disk again."""
     ANSWERED = "Answered"
     """The group has no evaluation: the caller grades."""
     INFRASTRUCTURE_FAILURE = "InfrastructureFailure"

@@ -51,6 +51,7 @@ VERDICT_SIGNS: dict[Verdict, Sign] = {
 _PAUSED = {
     Reason.RATE_LIMITED: Sign("~", "Rate-limit", Tone.WARN),
     Reason.RETRYING: Sign("~", "Retrying", Tone.WARN),
+    Reason.DISK_ALMOST_FULL: Sign("~", "Disk full", Tone.WARN),
 }
 
 REASON_WORDS: dict[Reason, str] = {
@@ -58,6 +59,7 @@ REASON_WORDS: dict[Reason, str] = {
     Reason.MAX_COST_REACHED: "a cap",
     Reason.RATE_LIMITED: "the rate limit",
     Reason.RETRYING: "the next try",
+    Reason.DISK_ALMOST_FULL: "disk space",
     Reason.ANSWERED: "answered",
     Reason.INFRASTRUCTURE_FAILURE: "infrastructure failure",
     Reason.EVALUATION_TIMEOUT: "evaluation timeout",

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, Position, SpecBundle
@@ -35,13 +37,14 @@ def _packed(document: LoadedDocument) -> dict[str, Any]:
 def unpack_bundle(text: str | bytes) -> SpecBundle:
     """The bundle of `pack_bundle`. Raises NodusError InvalidSpec when the text is no such thing, whoever sent it."""
     try:
-        packed = json.loads(text)
+        # Unlike the standard library's reader this one refuses halves of surrogate pairs, which no database or file can hold.
+        packed = from_json(text, allow_inf_nan=False)
         return SpecBundle(
             tuple(_unpacked(each) for each in packed["documents"]),
             checking_only=bool(packed["checkingOnly"]),
             unread=frozenset((str(kind), str(name)) for kind, name in packed["unread"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise NodusError(ErrorCode.INVALID_SPEC, f"this is no bundle of documents ({type(error).__name__}); nothing was changed") from error
 
 

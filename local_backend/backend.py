@@ -126,6 +126,16 @@ class LocalBackend:
                 await self._own(may_start=True)
             self._keeper = asyncio.create_task(self._keep(), name="workspace keeper")
 
+    @property
+    def owns_work(self) -> bool:
+        """Whether this process holds the workspace's lock, and so runs its scheduler."""
+        return self._workspace.owned
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration that this was opened with."""
+        return self._configuration
+
     # Owning the scheduler.
 
     async def _own(self, *, may_start: bool) -> None:
@@ -438,6 +448,11 @@ class LocalBackend:
 
 
 async def open_backend(options: BackendOptions) -> Backend:
+    """What is registered as the backend `local`: `open_local`."""
+    return await open_local(options)
+
+
+async def open_local(options: BackendOptions) -> LocalBackend:
     """Open the workspace of the options. Raises NodusError when its folder, database or configuration cannot be used."""
     configuration = Configuration()
     if options.config is not None:

@@ -1,0 +1,153 @@
+"""RemoteBackend: the Backend protocol over HTTP, for a unix socket and for a URL alike."""
+
+import uuid
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Self
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.backend import BackendInfo, LinkState, Page, Query
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.http import BUNDLE_TYPE
+from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.registry import KINDS
+from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.spec_loading.packing import pack_bundle
+from nodus_tui.remote.address import Address
+from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive
+from nodus_tui.remote.stream import watch
+
+_JSON = "application/json"
+
+
+class _RawPage(ContractModel):
+    """A page whose items are read by their kind."""
+
+    items: tuple[dict[str, object], ...]
+    next_after: str = ""
+
+
+class _Estimates(ContractModel):
+    estimates: tuple[Estimate | KindEstimate, ...]
+
+
+class RemoteBackend:
+    """An API in another process. `link` says how the way there stands; all calls raise NodusError, as every backend's."""
+
+    def __init__(self, address: Address, *, revive: Revive | None = None) -> None:
+        self._channel = Channel(address, revive=revive)
+
+    @property
+    def link(self) -> LinkState:
+        """How the way there stands."""
+        return self._channel.link
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know of this connection."""
+        return (*self._channel.address.notes, *filter(None, [self._channel.skew]))
+
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
+        """Create or change everything, or nothing."""
+        params = [("dryRun", "true" if dry_run else "false"), *([("author", author)] if author else [])]
+        return await self._channel.post(
+            ApplyOutcome, "/apply", params, body=pack_bundle(bundle), media=BUNDLE_TYPE, key=request_id or _new_key()
+        )
+
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
+        """What each document costs at most, and how long it takes."""
+        params = [("minutesPerCase", format(minutes_per_case, "f"))]
+        made = await self._channel.post(_Estimates, "/estimate", params, body=pack_bundle(bundle), media=BUNDLE_TYPE, key=_new_key())
+        return made.estimates
+
+    async def get(self, kind: str, name: str) -> Resource:
+        """One resource."""
+        if not kind or not name:
+            raise NodusError.not_found(kind, name)
+        return self._resource(kind, await self._channel.get_bytes(f"/resources/{_segment(kind)}/{_segment(name)}"))
+
+    def _resource(self, kind: str, text: bytes) -> Resource:
+        model = KINDS.get(kind)
+        if model is None:
+            raise NodusError.not_found("kind", kind)
+        return self._channel.read(model, text)
+
+    async def list(self, kind: str, query: Query | None = None) -> Page:
+        """Resources of a kind."""
+        if kind not in KINDS:
+            return Page(items=())
+        asked = (query or Query()).to_document()
+        params = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in asked.items() if value != ""]
+        raw = await self._channel.get(_RawPage, f"/resources/{_segment(kind)}", params)
+        try:
+            return Page(items=tuple(KINDS[kind].model_validate(item) for item in raw.items), next_after=raw.next_after)
+        except ValidationError as error:
+            raise self._channel.not_understood(error) from error
+
+    async def results(self, group: str) -> GroupResults:
+        """The results of a group as they stand."""
+        if not group:
+            raise NodusError.not_found("AgentGroup", group)
+        return await self._channel.get(GroupResults, f"/groups/{_segment(group)}/results")
+
+    async def transcript(self, run: str) -> Transcript:
+        """A run's conversation and calls."""
+        if not run:
+            raise NodusError.not_found("AgentRun", run)
+        return await self._channel.get(Transcript, f"/runs/{_segment(run)}/transcript")
+
+    async def act(self, action: Action) -> ActionOutcome:
+        """Do it, once."""
+        # The id goes with the action too: the backend keeps it with what it did, so that a server's end in between changes nothing.
+        named = action if action.request_id else action.model_copy(update={"request_id": _new_key()})
+        return await self._channel.post(
+            ActionOutcome, "/actions", body=named.model_dump_json(by_alias=True), media=_JSON, key=named.request_id
+        )
+
+    async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
+        """The state at a cursor."""
+        params: Params = [] if runs_of is None else [("runsOf", runs_of)]
+        return await self._channel.get(Snapshot, "/snapshot", params)
+
+    def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
+        """Everything after a cursor, across broken connections."""
+        return watch(self._channel, after)
+
+    async def info(self) -> BackendInfo:
+        """What the backend there is. From here its scheduler is always another process's."""
+        told = await self._channel.get(BackendInfo, "/info")
+        elsewhere = told.scheduling or told.scheduler_elsewhere
+        return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
+
+    async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
+        """Stop groups there. Without names nothing is stopped: what this process would stop is what it runs itself, and that is nothing."""
+        if groups:
+            params = [("graceSeconds", f"{grace_seconds:g}"), *(("group", name) for name in groups)]
+            await self._channel.send("/stop-work", params, key=_new_key(), read_seconds=grace_seconds + READ_SECONDS)
+
+    async def aclose(self) -> None:
+        """Close the connections; the work goes on."""
+        await self._channel.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
+
+
+def _segment(name: str) -> str:
+    """A name as one part of a path; what would mean a folder means a name."""
+    return "%2E" * len(name) if name in {".", ".."} else quote(name, safe="")

@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from nodus_tui.connect import open_backend
-from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions
+from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
 from nodus_tui.contract.configuration import Configuration, ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -26,6 +26,7 @@ from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.palette import Palette
 from nodus_tui.screens.services import Services
+from nodus_tui.text import safe_text
 from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
@@ -117,7 +118,7 @@ class NodusApp(App[int], inherit_bindings=False):
             notes.append(error.detail)
         else:
             notes.extend(self.info.notes)
-            if self.info.scheduler_elsewhere:
+            if self.info.scheduler_elsewhere and not isinstance(self.backend, Linked):
                 notes.append("another process runs this workspace's work; here you watch and act on it")
         if notes and isinstance(self.screen, ViewScreen):
             self.screen.notice("; ".join(notes), Tone.WARN)
@@ -141,7 +142,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _tick(self) -> None:
         screen = self.screen
-        lost = self.feed.connection.state == "lost"
+        link = self.services.link()
+        lost = self.feed.connection.state == "lost" or (link is not None and not link.connected)
         if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or screen.moving()):
             screen.show()
 
@@ -206,7 +208,15 @@ class NodusApp(App[int], inherit_bindings=False):
                     f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. q leaves at once.", Tone.WARN
                 )
             await self.stop_work(STOP_GRACE_SECONDS)
-        self.exit(0)
+        self.exit(0, message=self._what_goes_on())
+
+    def _what_goes_on(self) -> str | None:
+        """What the person who leaves should know: the work of a scheduler of its own goes on."""
+        going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
+        if not going or not isinstance(self.backend, Linked):
+            return None
+        named = safe_text(", ".join(going[:3]) + (" and more" if len(going) > 3 else ""))
+        return f"nodus-tui: work goes on in the background ({named}); `nodus-tui` shows it again"
 
     def _work_of_this_process(self) -> tuple[AgentGroup, ...]:
         if self.info is None or not self.info.scheduling:
@@ -278,13 +288,16 @@ def console_settings(config: Path | None) -> ConsoleSettings:
     return load_configuration(str(config), text).console
 
 
-def run_console(options: BackendOptions, *, start_at: str | None = None) -> int:
-    """Open the backend that the options name and show the console on it; gives the exit code. Raises NodusError when it cannot."""
+def run_console(options: BackendOptions, reach: Callable[[], Awaitable[Backend]] | None = None, *, start_at: str | None = None) -> int:
+    """Show the console on a backend: the one that `reach` gives, else the one that the options open in this process.
+
+    Gives the exit code. Raises NodusError when there is no backend to be had.
+    """
 
     async def whole() -> int:
         settings = console_settings(options.config)
         themes = (options.config.parent / "themes",) if options.config is not None else ()
-        async with await open_backend(options) as backend:
+        async with await (reach() if reach is not None else open_backend(options)) as backend:
             return await show_console(backend, start_at=start_at, settings=settings, theme_folders=themes, state_folder=options.home)
 
     return asyncio.run(whole())

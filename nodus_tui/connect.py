@@ -1,16 +1,64 @@
-"""The only place that picks a backend: state folder, configuration file, and the entry point that opens it."""
+"""The only place that picks a backend: state folder, configuration file, entry points, and the way there.
+
+There are three ways. By default the workspace's detached scheduler, over its socket; `--in-process`, the backend in this process; and
+`--connect URL`, an API anywhere.
+"""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from nodus_tui import __version__
 from nodus_tui.contract.backend import ENTRY_POINT_GROUP, Backend, BackendFactory, BackendOptions
 from nodus_tui.contract.demo import DEMO_ENTRY_POINT_GROUP, DemoFactory
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP, Hosting
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.scheduler import SchedulerRecord
+    from nodus_tui.remote.backend import RemoteBackend
+    from nodus_tui.remote.local import LocalScheduler
 
 APP_NAME = "nodus-tui"
 DEFAULT_BACKEND = "local"
+
+Role = Literal["look", "act", "order", "work"]
+"""What a backend is wanted for.
+
+`look` reads, checks and estimates. `act` changes something that needs no work to go on, as a kill. `order` asks for work that somebody
+else does: with a detached scheduler that one, in process whoever comes next. `work` stays until work is done.
+"""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a backend is to be reached. Nothing set means the workspace's detached scheduler."""
+
+    in_process: bool = False
+    url: str = ""
+
+
+_WAY: ContextVar[Way | None] = ContextVar("way", default=None)
+
+
+def choose_way(way: Way) -> None:
+    """What the command line says; the rest of this run goes that way."""
+    _WAY.set(way)
+
+
+def chosen_way() -> Way:
+    """What was chosen, or what NODUS_IN_PROCESS and NODUS_URL say. A choice goes before a variable."""
+    chosen = _WAY.get() or Way()
+    if chosen.in_process or chosen.url:
+        return chosen
+    if os.environ.get("NODUS_IN_PROCESS", "").lower() in {"1", "true", "yes", "on"}:
+        return Way(in_process=True)
+    return Way(url=os.environ.get("NODUS_URL", ""))
 
 
 def home_path() -> Path:
@@ -69,6 +117,111 @@ def _loaded(point: EntryPoint, what: str) -> object:
         raise NodusError(ErrorCode.UNAVAILABLE, detail) from error
 
 
+def _silent(_: str) -> None:
+    """Tell nobody."""
+
+
+async def connect(role: Role, tell: Callable[[str], None] = _silent) -> Backend:
+    """A backend for what is wanted, the way that was chosen. `tell` is given what people should know of it, in sentences.
+
+    Raises NodusError when it cannot be reached, opened or started.
+    """
+    way = chosen_way()
+    if way.url:
+        return await _remote(way.url, tell)
+    if not way.in_process:
+        scheduler = local_scheduler()
+        if scheduler is not None:
+            attached = await _attached(scheduler, role, tell)
+            if attached is not None:
+                return attached
+    return await open_backend(backend_options("work" if role == "work" else "look"))
+
+
+async def _remote(url: str, tell: Callable[[str], None]) -> Backend:
+    from nodus_tui.remote.address import remote_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
+    from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
+
+    return await _greeted(RemoteBackend(remote_address(url, os.environ)), tell)
+
+
+async def _greeted(backend: "RemoteBackend", tell: Callable[[str], None]) -> Backend:
+    """The backend, once it has answered: then its version is known to be one that is understood."""
+    try:
+        await backend.info()
+    except BaseException:
+        await backend.aclose()
+        raise
+    for note in backend.notes:
+        tell(note)
+    return backend
+
+
+def local_scheduler() -> "LocalScheduler | None":
+    """The detached scheduler of this workspace; None where the chosen backend brings none. It may not run."""
+    found = {point.name for point in entry_points(group=HOSTING_ENTRY_POINT_GROUP)}
+    if (os.environ.get("NODUS_BACKEND") or DEFAULT_BACKEND) not in found:
+        return None
+    from nodus_tui.remote.local import LocalScheduler  # noqa: PLC0415 - see above
+
+    return LocalScheduler(home_path(), config_path(), hosting().scheduler_module)
+
+
+async def _attached(scheduler: "LocalScheduler", role: Role, tell: Callable[[str], None]) -> Backend | None:
+    """The scheduler as a backend; None where this process is to open the workspace itself."""
+    record = scheduler.running()
+    if record is not None and _other_surroundings(scheduler, record):
+        if role == "look" and not _newer(record.version):
+            # What is looked at is read with today's configuration, as a scheduler that starts now would have it.
+            return None
+        record = await _replaced(scheduler, record, tell)
+    if record is None:
+        if role in {"look", "act"}:
+            return None
+        record = await scheduler.ensure()
+    return await _greeted(attached_to(scheduler, record), tell) if record is not None else None
+
+
+def attached_to(scheduler: "LocalScheduler", record: "SchedulerRecord") -> "RemoteBackend":
+    """The running scheduler as a backend, whatever its version."""
+    from nodus_tui.remote.address import socket_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
+    from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
+
+    return RemoteBackend(socket_address(Path(record.socket)), revive=scheduler.revive)
+
+
+def _other_surroundings(scheduler: "LocalScheduler", record: "SchedulerRecord") -> bool:
+    return _newer(__version__, than=record.version) or scheduler.surroundings_changed(record, os.environ)
+
+
+def _newer(version: str, *, than: str = __version__) -> bool:
+    from nodus_tui.remote.versions import major_minor  # noqa: PLC0415 - see above
+
+    return (major_minor(version) or (0, 0)) > (major_minor(than) or (0, 0))
+
+
+async def _replaced(scheduler: "LocalScheduler", record: "SchedulerRecord", tell: Callable[[str], None]) -> "SchedulerRecord | None":
+    """An idle scheduler of an older version, configuration or key makes room for a new one; one at work is left alone, and told of."""
+    if _newer(record.version):
+        return record
+    if await _idle(attached_to(scheduler, record)):
+        await scheduler.stop()
+        return None
+    what = (
+        f"version {record.version}" if _newer(__version__, than=record.version) else "the configuration and keys that it was started with"
+    )
+    tell(f"the scheduler is at work with {what}; `nodus-tui scheduler restart` hands its work over to a new one")
+    return record
+
+
+async def _idle(backend: "RemoteBackend") -> bool:
+    async with backend:
+        with suppress(NodusError):
+            groups = (await backend.snapshot()).groups
+            return all(group.status is None or group.status.phase.at_rest for group in groups)
+    return False
+
+
 async def open_backend(options: BackendOptions) -> Backend:
     """Open the backend that NODUS_BACKEND names, by default the embedded one. Raises NodusError when it cannot be opened."""
     point = _chosen(ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "backend")
@@ -81,3 +234,10 @@ def demo_factory() -> DemoFactory:
     point = _chosen(DEMO_ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "demonstration for the backend")
     factory: DemoFactory = _loaded(point, "demonstration")  # type: ignore[assignment]  # an entry point is what it is registered as
     return factory
+
+
+def hosting() -> Hosting:
+    """What runs the chosen backend outside this process. Raises NodusError when it brings nothing for that."""
+    point = _chosen(HOSTING_ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "scheduler or API for the backend")
+    host: Hosting = _loaded(point, "host")  # type: ignore[assignment]  # an entry point is what it is registered as
+    return host

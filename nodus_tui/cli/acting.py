@@ -7,6 +7,7 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
+from nodus_tui.connect import Role
 from nodus_tui.contract.actions import Action, ActionOutcome
 from nodus_tui.contract.backend import Backend
 
@@ -22,15 +23,15 @@ def outcomes_text(outcomes: Sequence[ActionOutcome], output: str) -> str:
     return "\n".join(each.message for each in outcomes)
 
 
-def act(plan: Plan, output: str) -> int:
-    """Do what was planned and tell it on stdout."""
+def act(plan: Plan, output: str, *, role: Role = "order") -> int:
+    """Do what was planned and tell it on stdout. With role `act` nothing has to go on for it, so that no scheduler is started."""
 
     async def ask(backend: Backend) -> int:
         outcomes = [await backend.act(action) for action in await plan(backend)]
         emit(outcomes_text(outcomes, output))
         return Exit.DONE
 
-    return with_backend("look", ask)
+    return with_backend(role, ask)
 
 
 def act_and_wait(plan: Plan, group_of: Callable[[ActionOutcome], str], options: WaitOptions) -> int:

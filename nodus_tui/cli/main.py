@@ -24,6 +24,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("resume", "Let an interrupted group go on."),
     "delete": ("delete", "Remove resources that nothing unfinished needs."),
     "schema": ("schema", "JSON Schema of a kind, for editors and checks."),
+    "scheduler": ("scheduler", "The process that does the work: status, start, stop, logs."),
+    "serve": ("serve", "Let other machines look and act: the API over TCP."),
+    "token": ("token", "Create, list and revoke the tokens of that API."),
     "doctor": ("doctor", "Check this machine, the workspace and the models."),
     "demo": ("demo", "See two campaigns at work, one of them real."),
 }
@@ -64,12 +67,19 @@ class VerbGroup(click.Group):
 
 @click.group(cls=VerbGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="nodus-tui %(version)s")
+@click.option("--in-process", is_flag=True, help="Do the work in this process, for as long as it runs (NODUS_IN_PROCESS=1).")
+@click.option("--connect", "url", metavar="URL", help="Ask the API at this URL (NODUS_URL), with the token of NODUS_TOKEN.")
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, url: str | None, *, in_process: bool) -> None:
     """The console for agent eval campaigns: launch, watch, cap, and read verdicts with their error bars.
 
     Without a verb it opens the full-screen console. NODUS_HOME names the state folder, NODUS_CONFIG the configuration file.
     """
+    if in_process and url:
+        raise click.UsageError("--in-process and --connect are two different ways: choose one")
+    from nodus_tui.connect import Way, choose_way  # noqa: PLC0415 - the help and the version need no backend
+
+    choose_way(Way(in_process=in_process, url=url or ""))
     if ctx.invoked_subcommand is None:
         from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
 

@@ -1,13 +1,14 @@
-"""One backend for one verb: opened as the environment says, closed whatever happens."""
+"""One backend for one verb: reached as the command line and the environment say, let go of whatever happens."""
 
 import asyncio
 import getpass
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
+from nodus_tui.cli.failures import say
 from nodus_tui.cli.logs import log_to_file
-from nodus_tui.connect import backend_options, open_backend
+from nodus_tui.connect import Role, connect
 from nodus_tui.contract.backend import Backend
 
 Answer = TypeVar("Answer")
@@ -22,14 +23,14 @@ def author() -> str:
 
 
 @asynccontextmanager
-async def opened(role: Literal["work", "look"]) -> AsyncIterator[Backend]:
-    """The backend; `work` also runs the scheduler here where no other process does."""
+async def opened(role: Role) -> AsyncIterator[Backend]:
+    """The backend; `work` also sees to it that the workspace's scheduler runs."""
     log_to_file()
-    async with await open_backend(backend_options(role)) as backend:
+    async with await connect(role, say) as backend:
         yield backend
 
 
-def with_backend(role: Literal["work", "look"], ask: Callable[[Backend], Coroutine[Any, Any, Answer]]) -> Answer:
+def with_backend(role: Role, ask: Callable[[Backend], Coroutine[Any, Any, Answer]]) -> Answer:
     """Open a backend, ask it, close it, and give its answer."""
 
     async def whole() -> Answer:

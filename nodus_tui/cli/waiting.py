@@ -39,6 +39,8 @@ class WaitOptions:
     keep_waiting: bool = False
     """Wait on while a group is stalled: somebody may raise the cap from elsewhere."""
     timeout: timedelta | None = None
+    launches: bool = False
+    """The groups are this command's own: an interruption stops them, also where a detached scheduler works on them."""
     to_go_on: bool = True
     """Whether to say how an unfinished group goes on: a demonstration starts anew instead."""
 
@@ -150,8 +152,11 @@ async def wait_and_report(backend: Backend, names: tuple[str, ...], options: Wai
     follower = GroupFollower(backend, names)
     await follower.start()
 
+    def stops() -> bool:
+        return info.scheduling or (options.launches and info.can_stop_groups and not stop.hung_up)
+
     def answer(count: int) -> None:
-        _answer_signal(count, follower, display, works_here=info.scheduling)
+        _answer_signal(count, follower, display, stops=stops())
 
     async def tell_stall(name: str, status: AgentGroupStatus) -> None:
         for sentence in await stall_sentences(backend, name, status):
@@ -159,15 +164,21 @@ async def wait_and_report(backend: Backend, names: tuple[str, ...], options: Wai
 
     reaction = on_stall or (tell_stall if options.keep_waiting else None)
     with display_for(quiet=options.quiet) as display, stop_on_signals(answer) as stop:
+        if not stops():
+            display.hint("Ctrl-C ends the watching; the work goes on")
         ending = await follow(follower, backend, display, stop, timeout=options.timeout, on_stall=reaction)
         for name in follower.stalled if ending == "stalled" else ():
             await tell_stall(name, follower.statuses[name])
         # Asked again: the process that did the work may have gone meanwhile, and this one taken it over.
         info = await backend.info()
-        if ending in {"interrupted", "timeout"} and info.scheduling:
+        stopped = stops()
+        if ending in {"interrupted", "timeout"} and stopped:
             display.hint("stopping; Ctrl-C again aborts")
-            await _stop_work(backend, follower, display, stop)
-    code = await report(backend, names, options, Reached(ending, info.scheduling, frozenset(follower.ended_stalled)))
+            await _stop_work(backend, follower, display, stop, groups=() if info.scheduling else names)
+        gone = stop.hung_up and not stopped
+    if gone:
+        return Exit.INTERRUPTED  # Nobody is there to read results of what goes on.
+    code = await report(backend, names, options, Reached(ending, stopped, frozenset(follower.ended_stalled)))
     if info.scheduling:
         await _stop_others(backend, names)
     return code
@@ -185,22 +196,22 @@ async def _stop_others(backend: Backend, names: tuple[str, ...]) -> None:
         await _stop_gracefully(backend, unless=stop.asked)
 
 
-async def _stop_gracefully(backend: Backend, *, unless: asyncio.Event) -> None:
+async def _stop_gracefully(backend: Backend, *, unless: asyncio.Event, groups: tuple[str, ...] = ()) -> None:
     """Let calls in flight end; once the event is set, no longer."""
-    graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS))
+    graceful = asyncio.ensure_future(backend.stop_work(grace_seconds=GRACE_SECONDS, groups=groups))
     abort = asyncio.ensure_future(unless.wait())
     waits: set[asyncio.Future[Any]] = {graceful, abort}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     if not graceful.done():
-        await backend.stop_work(grace_seconds=0)
+        await backend.stop_work(grace_seconds=0, groups=groups)
     await graceful
     await _cancelled(abort)
 
 
-def _answer_signal(count: int, follower: GroupFollower, display: Display, *, works_here: bool) -> None:
+def _answer_signal(count: int, follower: GroupFollower, display: Display, *, stops: bool) -> None:
     if count > 1:
         display.note("aborting: calls in flight are charged their worst case")
-    elif not works_here:
+    elif not stops:
         display.note("no longer watching; another process goes on with the work")
     else:
         going = sum(status.going for status in follower.statuses.values())
@@ -209,10 +220,10 @@ def _answer_signal(count: int, follower: GroupFollower, display: Display, *, wor
         )
 
 
-async def _stop_work(backend: Backend, follower: GroupFollower, display: Display, stop: StopRequest) -> None:
+async def _stop_work(backend: Backend, follower: GroupFollower, display: Display, stop: StopRequest, *, groups: tuple[str, ...]) -> None:
     """Gracefully, while the display goes on; a second signal ends the grace."""
     showing = asyncio.ensure_future(_go_on_showing(backend, follower, display))
-    await _stop_gracefully(backend, unless=stop.abort)
+    await _stop_gracefully(backend, unless=stop.abort, groups=groups)
     await _cancelled(showing)
 
 
@@ -227,8 +238,8 @@ class Reached:
     """How a wait came to its end."""
 
     ending: Ending = "ended"
-    worked_here: bool = True
-    """Whether this process ran the scheduler."""
+    stopped: bool = True
+    """Whether the work was stopped, so that it needs a word to go on."""
     ended_stalled: frozenset[str] = frozenset()
 
 
@@ -239,7 +250,7 @@ async def report(backend: Backend, names: tuple[str, ...], options: WaitOptions,
     if reached.ending in {"interrupted", "timeout"}:
         if reached.ending == "timeout":
             say("the time to wait is up")
-        verb = "resume" if reached.worked_here else "wait"
+        verb = "resume" if reached.stopped else "wait"
         for each in results:
             if options.to_go_on and not each.phase.ended:
                 say(f"{each.group} is kept; `nodus-tui {verb} {each.group}` goes on with it")

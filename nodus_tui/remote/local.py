@@ -64,7 +64,10 @@ class LocalScheduler:
 
     def surroundings_changed(self, record: SchedulerRecord, environ: Mapping[str, str]) -> bool:
         """Whether the configuration file or a provider's key is another one now than when the scheduler was started."""
-        text = self.config.read_bytes() if self.config is not None else b""
+        try:
+            text = self.config.read_bytes() if self.config is not None else b""
+        except OSError as error:
+            raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {self.config} cannot be read: {error.strerror}") from error
         return surroundings_digest(text, environ, record.salt) != record.surroundings
 
     # Starting.

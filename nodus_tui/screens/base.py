@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.figures import clock_text
+from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import View, actions_of
 from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import key_line
@@ -143,6 +143,10 @@ class ViewScreen(Screen[None]):
             since = f" since {clock_text(connection.since, now)}" if connection.since else ""
             lost = line(Span(f" ! No connection{since}: what you see is old. {connection.detail}.{again}", Tone.BAD))
             return wrapped((lost,), width - 1)
+        link = self.services.link()
+        if link is not None and not link.connected:
+            age = age_text(link.last_heard, now)
+            return (line(Span(f" ! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),)
         if self._notice:
             return wrapped((line(" ", *self._notice),), width - 1)[:4]
         parts = self.status_parts()

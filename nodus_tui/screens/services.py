@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.screens.feed import LiveFeed
 
 
@@ -23,3 +23,7 @@ class Services:
     """Where `y` also writes what it copies, for terminals without a clipboard."""
     folder: Path
     """Where spec files are looked for."""
+
+    def link(self) -> LinkState | None:
+        """How the way to a backend in another process stands; None in process."""
+        return self.backend.link if isinstance(self.backend, Linked) else None

@@ -65,6 +65,9 @@ spec:
 class Workspace:
     """A state folder with a configuration file, and the ways to use it."""
 
+    detached = False
+    """Whether the work is a detached scheduler's."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.home = folder / "home"
@@ -74,6 +77,7 @@ class Workspace:
     @property
     def environment(self) -> dict[str, str]:
         names = {"NODUS_HOME": str(self.home), "NODUS_CONFIG": str(self.config), "TERM": "dumb", "COLUMNS": "120"}
+        names |= {} if self.detached else {"NODUS_IN_PROCESS": "1"}
         return {**{name: value for name, value in os.environ.items() if not name.startswith("NODUS_")}, **names}
 
     def write(self, text: str, name: str = "spec.yaml") -> str:

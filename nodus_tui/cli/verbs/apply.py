@@ -18,7 +18,7 @@ from nodus_tui.contract.backend import Backend
 def command(files: tuple[str, ...], output: str, *, dry_run: bool) -> int:
     """Create or change the resources of a spec: all of them, or with any fault none.
 
-    A new group starts as soon as a scheduler runs: an open console, or `nodus-tui wait GROUP`.
+    A new group starts at once; the workspace's scheduler works on it, and is started where none runs.
     """
     bundle = load_files(files)
 
@@ -33,7 +33,7 @@ def command(files: tuple[str, ...], output: str, *, dry_run: bool) -> int:
         await _tell_who_works(backend, outcome.documents, dry_run=dry_run)
         return 0
 
-    return with_backend("look", ask)
+    return with_backend("look" if dry_run else "order", ask)
 
 
 def _row(applied: AppliedDocument) -> tuple[str, str, str, str]:

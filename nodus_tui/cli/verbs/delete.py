@@ -28,4 +28,4 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
     async def plan(_: Backend) -> Sequence[Action]:
         return [Delete(kind=kind, name=name, author=author(), why=why) for kind, name in named]
 
-    return act(plan, output)
+    return act(plan, output, role="act")

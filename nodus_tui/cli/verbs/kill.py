@@ -35,4 +35,4 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions
 
-    return act(plan, output)
+    return act(plan, output, role="act")

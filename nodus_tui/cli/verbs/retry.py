@@ -74,5 +74,5 @@ def command(
 
     if no_wait:
         return act(plan, output)
-    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet)
+    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
     return act_and_wait(plan, lambda _: group, options)

@@ -6,13 +6,16 @@ from typing import Literal
 
 import click
 
+from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
+from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
+from nodus_tui.connect import chosen_way
 from nodus_tui.contract.actions import ApplyOutcome, Resume
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.phases import GroupPhase
@@ -26,6 +29,7 @@ from nodus_tui.contract.spec_loading.bundle import SpecBundle
 @gate_options
 @click.option("--keep-waiting", is_flag=True, help="Wait on while every unfinished case waits on a cap, rather than exit 3.")
 @click.option("--timeout", type=DurationType(), help="Stop gracefully after this time (90s, 10m) and exit 4; everything is kept.")
+@click.option("-d", "--detach", is_flag=True, help="Do not wait: the workspace's scheduler works on. Prints what was applied.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option(*FORMATS)
 def command(
@@ -37,6 +41,7 @@ def command(
     output: str,
     *,
     keep_waiting: bool,
+    detach: bool,
     quiet: bool,
 ) -> int:
     """Launch the groups of a spec, wait for them with progress on stderr, and print their results on stdout.
@@ -52,11 +57,13 @@ def command(
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
-    options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=keep_waiting, timeout=timeout)
+    options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=keep_waiting, timeout=timeout, launches=True)
+    if detach and chosen_way().in_process:
+        raise click.UsageError("--detach leaves the work to the workspace's scheduler, and --in-process has none: leave one of them out")
 
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
-        return await _wait(backend, outcome, options)
+        return await (_leave(backend, outcome, output) if detach else _wait(backend, outcome, options))
 
     return with_backend("work", ask)
 
@@ -83,9 +90,24 @@ def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
     return replace(bundle, documents=tuple(documents))
 
 
+async def _leave(backend: Backend, outcome: ApplyOutcome, output: str) -> int:
+    names, standing = _launched(outcome)
+    for name in names:
+        if name not in standing or await _how_it_stands(backend, name) == "going":
+            say(f"{name} goes on in the background; `nodus-tui wait {name}` waits for its results, `nodus-tui` watches")
+    if output == "json":
+        emit(json_text(outcome.to_document()))
+    return Exit.DONE
+
+
+def _launched(outcome: ApplyOutcome) -> tuple[tuple[str, ...], set[str]]:
+    """The groups, and those of them that stood there unchanged."""
+    groups = [each for each in outcome.documents if each.kind == "AgentGroup"]
+    return tuple(each.name for each in groups), {each.name for each in groups if each.outcome == "unchanged"}
+
+
 async def _wait(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -> int:
-    names = tuple(each.name for each in outcome.documents if each.kind == "AgentGroup")
-    standing = {each.name for each in outcome.documents if each.kind == "AgentGroup" and each.outcome == "unchanged"}
+    names, standing = _launched(outcome)
     ended = [name for name in names if name in standing and await _how_it_stands(backend, name) == "ended"]
     if len(ended) == len(names):
         return await report(backend, names, options, Reached())

@@ -1,4 +1,4 @@
-"""`wait`: until a group has ended or stands stalled. It runs the scheduler where no other process does."""
+"""`wait`: until a group has ended or stands stalled. It starts the workspace's scheduler where none runs."""
 
 from datetime import timedelta
 
@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """Wait until every GROUP has ended (or, unless --for ended, stands stalled), then print the results and judge them as `run` does.
 
-    Where no other process runs the workspace's scheduler, this one does meanwhile.
+    The workspace's scheduler is started where none runs. Ctrl-C ends the waiting only; the work goes on.
     """
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
     options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=what == "ended", timeout=timeout)

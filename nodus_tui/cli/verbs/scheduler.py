@@ -1,0 +1,151 @@
+"""`scheduler`: the detached process that does a workspace's work: whether it runs, starting and stopping it, its log."""
+
+import asyncio
+from collections import deque
+from datetime import UTC, datetime
+
+import click
+from pydantic import JsonValue
+
+from nodus_tui.cli.exits import Exit
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.options import output_option
+from nodus_tui.cli.output import emit, json_text
+from nodus_tui.connect import attached_to, local_scheduler
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.scheduler import SchedulerRecord
+from nodus_tui.remote.local import LocalScheduler
+from nodus_tui.text import safe_text
+
+
+@click.group("scheduler")
+def command() -> None:
+    """The process that does this workspace's work. Verbs and the console start it when they need it, and leave it running when they end.
+
+    It ends when asked, or when for some time (`scheduler: {idleExit: 30m}` in the configuration file) no work was unfinished and nobody
+    was attached.
+    """
+
+
+@command.command("status")
+@output_option("table", "json")
+def status(output: str) -> int:
+    """Whether it runs, since when, and how many runs are at work. Exit 4 when none runs."""
+    scheduler = _scheduler()
+    record = scheduler.running()
+    groups: tuple[AgentGroup, ...] = ()
+    if record is not None:
+        try:
+            groups = asyncio.run(_groups(scheduler, record))
+        except NodusError as error:
+            say(f"what it works on is not known: {error.detail}")
+    _show(scheduler, record, groups, output)
+    return Exit.DONE if record is not None else Exit.INFRASTRUCTURE
+
+
+@command.command("start")
+@output_option("table", "json")
+def start(output: str) -> int:
+    """Start it where none runs; unfinished groups go on. Nothing else happens where one runs already."""
+    return asyncio.run(_start(_scheduler(), output))
+
+
+@command.command("stop")
+def stop() -> int:
+    """Ask it to end, and wait until it has.
+
+    Calls in flight may end (`scheduler: {stopGrace: 10s}`); unfinished groups are kept as they are and go on with the next scheduler.
+    """
+    return asyncio.run(_stop(_scheduler()))
+
+
+@command.command("restart")
+@output_option("table", "json")
+def restart(output: str) -> int:
+    """Stop it and start a new one, which takes over the work, with the configuration and the keys of today."""
+
+    async def both() -> int:
+        scheduler = _scheduler()
+        await _stop(scheduler)
+        return await _start(scheduler, output)
+
+    return asyncio.run(both())
+
+
+@command.command("logs")
+@click.option("-n", "--lines", type=click.IntRange(min=1), default=50, show_default=True, help="The last lines of it.")
+def logs(lines: int) -> int:
+    """What it has written to its log."""
+    path = _scheduler().log
+    try:
+        with path.open(encoding="utf-8", errors="backslashreplace") as log:
+            last = deque(log, maxlen=lines)
+    except FileNotFoundError:
+        say(f"there is no log yet: {path} does not exist")
+        return Exit.DONE
+    except OSError as error:
+        raise NodusError(ErrorCode.UNAVAILABLE, f"{path} cannot be read: {error.strerror}") from error
+    emit("\n".join(safe_text(line.rstrip("\n")) for line in last))
+    say(f"from {path}")
+    return Exit.DONE
+
+
+def _scheduler() -> LocalScheduler:
+    found = local_scheduler()
+    if found is None:
+        raise NodusError(ErrorCode.NOT_SUPPORTED, "the backend that NODUS_BACKEND names brings no scheduler of its own process")
+    return found
+
+
+async def _groups(scheduler: LocalScheduler, record: SchedulerRecord) -> tuple[AgentGroup, ...]:
+    async with attached_to(scheduler, record) as backend:
+        return (await backend.snapshot()).groups
+
+
+async def _start(scheduler: LocalScheduler, output: str) -> int:
+    record = await scheduler.ensure()
+    if record is None:
+        say("another process does this workspace's work itself (--in-process): none is started beside it")
+        return Exit.INFRASTRUCTURE
+    _show(scheduler, record, await _groups(scheduler, record), output)
+    return Exit.DONE
+
+
+async def _stop(scheduler: LocalScheduler) -> int:
+    record = scheduler.running()
+    unfinished: list[str] = []
+    if record is not None:
+        try:
+            unfinished = [each.name for each in await _groups(scheduler, record) if each.status and not each.status.phase.at_rest]
+        except NodusError as error:
+            say(f"what it works on is not known: {error.detail}")
+    ended = await scheduler.stop()
+    if ended is None:
+        say("no scheduler runs here")
+        return Exit.DONE
+    kept = f"; unfinished, and kept for the next one: {', '.join(unfinished)}" if unfinished else ""
+    say(f"the scheduler (process {ended.pid}) has ended{kept}")
+    return Exit.DONE
+
+
+def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tuple[AgentGroup, ...], output: str) -> None:
+    active = sum(group.status.going for group in groups if group.status is not None)
+    if output == "json":
+        document: dict[str, JsonValue] = {"running": record is not None, "pid": None, "socket": None, "version": None, "startedAt": None}
+        if record is not None:
+            told = record.to_document()
+            document |= {name: told[name] for name in ("pid", "socket", "version", "startedAt")}
+        emit(json_text(document | {"activeRuns": active, "home": str(scheduler.home), "log": str(scheduler.log)}))
+        return
+    if record is None:
+        emit(f"no scheduler runs for {scheduler.home}; the verbs that work and the console start one")
+        left = scheduler.record()
+        if left is not None and scheduler.process(left) is None:
+            say(f"the last one (process {left.pid}) ended without a word; {scheduler.log} may say why. The next one goes on")
+        return
+    minutes = int((datetime.now(UTC) - record.started_at).total_seconds() // 60)
+    emit(
+        f"process {record.pid}, version {record.version}, for {minutes // 60} h {minutes % 60} min, on {safe_text(record.socket)}\n"
+        f"{active} run{'' if active == 1 else 's'} at work in {sum(bool(group.status and group.status.going) for group in groups)} groups"
+    )

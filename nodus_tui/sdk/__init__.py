@@ -1,0 +1,47 @@
+"""The Python interface: `from nodus_tui import sdk as nodus`.
+
+    evaluation = {"environment": "nodus/arithmetic-v2@2.0.0", "tasks": 2}
+    group = nodus.AgentGroup.create("hello", agent="worker", max_cost="0.20", evaluation=evaluation)
+    status = group.wait(timeout=660)
+    print(status.phase, status.evaluation.get("passRate"))
+
+It talks to whichever backend the environment chooses, as the command line does: the workspace's scheduler by default, the one in this
+process with NODUS_IN_PROCESS=1, an API with NODUS_URL. `nodus.aio` has the same calls to be awaited. docs/python.md has all of it.
+"""
+
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.sdk import aio
+from nodus_tui.sdk.bridge import BRIDGE
+from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, submit_many
+from nodus_tui.sdk.values import Answer, Case, EvaluationStatus, GroupStatus, Results
+
+__all__ = [
+    "Agent",
+    "AgentGroup",
+    "AgentRun",
+    "Answer",
+    "Case",
+    "CaseState",
+    "ErrorCode",
+    "EvaluationStatus",
+    "GroupPhase",
+    "GroupStatus",
+    "NodusError",
+    "Reason",
+    "Results",
+    "RunPhase",
+    "Verdict",
+    "aio",
+    "close",
+    "submit_many",
+]
+
+
+def close() -> None:
+    """Let go of the backend; the next call opens one anew, as the environment says then. Done by itself when the program ends.
+
+    Where the scheduler runs in this process, work under way stops as it does at the end of the program: nothing is lost, and the next
+    scheduler of the workspace goes on.
+    """
+    BRIDGE.close()

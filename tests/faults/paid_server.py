@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -88,10 +89,11 @@ class PaidServer:
             return web.json_response(document)
         text = json.dumps(document).encode()
         cut = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(text))})
-        await cut.prepare(request)
-        await cut.write(text[: len(text) // 2])
-        assert request.transport is not None
-        request.transport.abort()
+        with suppress(ConnectionError):  # The client may be dead already.
+            await cut.prepare(request)
+            await cut.write(text[: len(text) // 2])
+        if request.transport is not None:
+            request.transport.abort()
         return cut
 
     async def __aenter__(self) -> Self:

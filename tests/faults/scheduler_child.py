@@ -12,7 +12,7 @@ from pathlib import Path
 
 import local_backend.models.providers.opening  # noqa: F401 - loaded now rather than at the first call
 from local_backend.backend import open_backend
-from nodus_tui.contract.actions import ExtendCap
+from nodus_tui.contract.actions import ExtendCap, Resume
 from nodus_tui.contract.backend import Backend, BackendOptions, Query
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, RunPhase
@@ -42,6 +42,7 @@ async def main() -> None:
     async with await open_backend(BackendOptions(home, config, "work")) as backend:
         outcome = await backend.apply(load_specs([SpecSource(spec.name, spec.read_bytes(), spec.parent)]))
         name = next(each.name for each in outcome.documents if each.kind == "AgentGroup")
+        await backend.act(Resume(group=name))
         async for _ in backend.watch(after=0):
             group = await backend.get("AgentGroup", name)
             assert isinstance(group, AgentGroup)

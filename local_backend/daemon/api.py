@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -49,6 +49,7 @@ _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _Cursor = Annotated[int, Query(ge=0, le=_LARGEST_CURSOR)]
 _Minutes = Annotated[Decimal, Query(alias="minutesPerCase", gt=0, le=1_000_000, allow_inf_nan=False)]
 _Grace = Annotated[float, Query(alias="graceSeconds", ge=0, le=3600, allow_inf_nan=False)]
+_Groups = Annotated[tuple[str, ...], Query(alias="group", max_length=1000)]
 _Key = Annotated[str, Header(alias=IDEMPOTENCY_HEADER, max_length=200, pattern=r"^[!-~]*$")]
 
 
@@ -192,9 +193,9 @@ def _acting(backend: Backend, policy: AccessPolicy) -> APIRouter:
         return _answer(await backend.act(action.model_copy(update=signed)))
 
     @router.post("/stop-work", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
-    async def stop_work(grace_seconds: _Grace = 10) -> Response:
-        """Start nothing more; let calls in flight end within the grace. Everything is kept."""
-        await backend.stop_work(grace_seconds=grace_seconds)
+    async def stop_work(grace_seconds: _Grace = 10, groups: _Groups = ()) -> Response:
+        """Let calls in flight end within the grace; the groups, or all that are at work, are left interrupted. Everything is kept."""
+        await backend.stop_work(grace_seconds=grace_seconds, groups=groups)
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router
@@ -211,14 +212,16 @@ def _only_known_parameters(request: Request) -> None:
     """A misspelt `dryRun` must not apply in earnest: whatever the route does not know is refused, and so is what stands twice."""
     route = request.scope.get("route")
     dependant = getattr(route, "dependant", None)
-    known = [parameter.alias for parameter in dependant.query_params] if dependant else []
+    parameters = dependant.query_params if dependant else []
+    known = [parameter.alias for parameter in parameters]
+    once = [parameter.alias for parameter in parameters if get_origin(parameter.field_info.annotation) is not tuple]
     names = [name for name, _ in request.query_params.multi_items()]
     faults = [
         Fault(message=f"there is no parameter {quoted(name)}", path=f"query.{name[:80]}", suggestion=nearest(name, known))
         for name in names
         if name not in known
     ]
-    faults += [Fault(message=f"the parameter {name} stands twice", path=f"query.{name}") for name in known if names.count(name) > 1]
+    faults += [Fault(message=f"the parameter {name} stands twice", path=f"query.{name}") for name in once if names.count(name) > 1]
     if faults:
         raise invalid_parameters(tuple(faults))
 

@@ -128,10 +128,9 @@ class RemoteBackend:
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
-        """Stop groups there. Without names nothing is stopped: what this process would stop is what it runs itself, and that is nothing."""
-        if groups:
-            params = [("graceSeconds", f"{grace_seconds:g}"), *(("group", name) for name in groups)]
-            await self._channel.send("/stop-work", params, key=_new_key(), read_seconds=grace_seconds + READ_SECONDS)
+        """Stop groups there, or without names everything that is at work there."""
+        params = [("graceSeconds", f"{grace_seconds:g}"), *(("group", name) for name in groups)]
+        await self._channel.send("/stop-work", params, key=_new_key(), read_seconds=grace_seconds + READ_SECONDS)
 
     async def aclose(self) -> None:
         """Close the connections; the work goes on."""

@@ -136,6 +136,14 @@ def bearer_token(authorization: str | None) -> str | None:
     return found[1] if found else None
 
 
+_TOKEN = re.compile(r"(nodus_)[A-Za-z0-9_-]{20,}")
+
+
+def without_tokens(text: str) -> str:
+    """The text with every token in it cut short: for logs and messages that repeat what somebody sent."""
+    return _TOKEN.sub(r"\1…", text)
+
+
 class TokenBucket:
     """A rate limit: `burst` at once, `rate` a second in the long run."""
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from local_backend.daemon.access import AccessPolicy, Caller, Role, TokenBucket, bearer_token, host_allowed, needed_role
+from local_backend.daemon.access import AccessPolicy, Caller, Role, TokenBucket, bearer_token, host_allowed, needed_role, without_tokens
 from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import RefusalError, internal_failure, refusal
 from nodus_tui import __version__
@@ -217,7 +217,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _shown(path: str) -> str:
-    return escaped(path[:300])
+    return escaped(without_tokens(path)[:300])
 
 
 def _login_name(uid: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from local_backend.daemon.access import without_tokens
 from nodus_tui.contract.errors import HTTP_STATUS, ErrorCode, Fault, NodusError, Problem
 from nodus_tui.contract.http import PROBLEM_TYPE
 from nodus_tui.contract.wording import escaped
@@ -41,8 +42,10 @@ def _title(code: ErrorCode, status: int) -> str:
 
 def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """A problem as an answer."""
-    if len(problem.detail) > _LONGEST_DETAIL:
-        problem = problem.model_copy(update={"detail": f"{problem.detail[:_LONGEST_DETAIL]}…"})
+    detail = without_tokens(problem.detail)
+    if len(detail) > _LONGEST_DETAIL:
+        detail = f"{detail[:_LONGEST_DETAIL]}…"
+    problem = problem.model_copy(update={"detail": detail})
     return Response(
         problem.model_dump_json(by_alias=True),
         status_code=problem.status,

@@ -301,7 +301,11 @@ class _Planning:
         """A new group to launch, or a change in place of one that exists."""
         rows = await self._store.read("SELECT * FROM groups WHERE name = ?", (group.name,))
         if rows and not document.in_doubt("metadata", "name"):
-            self._existing_group(document, group, GroupRecord.from_row(rows[0]))
+            record = GroupRecord.from_row(rows[0])
+            changed = self.agents.get(group.spec.agent)
+            if changed is not None and changed[1] != record.agent_revision:
+                self._usable_model(document, changed[0], changed[2])
+            self._existing_group(document, group, record)
             return
         before = len(self.plan.faults)
         if len(group.name) > LONGEST_GROUP_NAME and not document.in_doubt("metadata", "name"):

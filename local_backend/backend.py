@@ -22,7 +22,9 @@ from local_backend.clock import SteadyClock
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
 from local_backend.environments.interface import ResolvedEnvironment
-from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
+from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue, ResolvedModel
+from local_backend.models.token_bound import input_bound
+from local_backend.models.wire import ChatMessage, ModelRequest
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
 from local_backend.scheduling.actions import Actions
@@ -38,6 +40,7 @@ from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.money import display_usd, usd_from_nano
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import Transcript
@@ -335,6 +338,7 @@ class LocalBackend:
         try:
             model = self._applier.model_of(agent)
             simulated, notional = model.simulated, model.notional
+            notes = _price_notes(agent, model)
         except CatalogueProblem as problem:
             notes = (f"it cannot be launched as it stands: {problem.detail}",)
         try:
@@ -445,6 +449,21 @@ class LocalBackend:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
+
+
+def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:
+    """What the model's price means for the agent's cap, before anything is launched."""
+    if model.price.free:
+        return ("The model costs nothing a token, so that no cap of it is ever reached.",) if not model.simulated else ()
+    spec = agent.spec
+    shortest = ModelRequest(spec.system, (ChatMessage("user", ""),), spec.model.max_tokens)
+    worst = usd_from_nano(model.price.worst_case_nano(input_bound(shortest), shortest.max_tokens))
+    if worst <= spec.per_run_max_cost_usd:
+        return ()
+    return (
+        f"Even a call with an empty prompt may cost up to {display_usd(worst)} (maxTokens {spec.model.max_tokens:,}), and a run's cap is "
+        f"{display_usd(spec.per_run_max_cost_usd)}: every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens.",
+    )
 
 
 async def open_backend(options: BackendOptions) -> Backend:

@@ -83,7 +83,7 @@ def run_spec_fields(run: RunRecord, group: GroupRecord) -> dict[str, JsonValue]:
         "maxCostUSD": _usd(run.cap),
         "group": group.name,
         "taskId": run.task_id,
-        "case": run.case_index,
+        "case": run.case_index + 1,
         "repetition": run.repetition,
         "attempt": run.attempt,
         "predecessor": run.predecessor,

@@ -175,17 +175,20 @@ class Actions:
         group = engine.books.group
         before, deadline = group.phase, group.deadline_at
         olds = {run.name: run.phase for run in runs}
+        unfinished = sum(not run.phase.ended for run in engine.books.current())
         made = await engine.retry(runs)
         changes = [Change(kind="AgentGroup", name=group.name, field="phase", old=before, new=group.phase)]
         changes += [
             Change(kind="AgentRun", name=old, field="successor" if new.name != old else "phase", old=olds[old], new=new.name)
             for old, new in zip(olds, made, strict=True)
         ]
-        count = len(made)
         later = ", with a new timeout" if group.deadline_at != deadline else ""
-        return self._outcome(
-            action, "AgentGroup", group.name, f"{group.name} goes on{later}: {count} case{_s(count)} tried again or gone on with", changes
-        )
+        again = [run for run in made if run.name not in olds]
+        parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
+        parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
+        afresh = sum(engine.books.runs[run.predecessor or run.name].spent > 0 and not run.carried for run in again)
+        parts += [f"{afresh} of them afresh, for their caps leave no room to go on from what was paid"] if afresh else []
+        return self._outcome(action, "AgentGroup", group.name, f"{group.name} goes on{later}: {', '.join(parts)}", changes)
 
     async def _let_work(self, engine: GroupEngine) -> None:
         name = engine.books.group.name

@@ -54,7 +54,7 @@ def end_by_order(run: RunRecord, order: StopOrder, now: datetime) -> None:
     """The end of a run that did not come to its own, whether it holds a slot or waits."""
     run.until_at, run.needed, run.ended_at = None, None, None
     if order is StopOrder.KILL:
-        run.phase, run.reason, run.message, run.ended_at = RunPhase.CANCELLED, Reason.KILLED, "killed", now
+        run.phase, run.reason, run.message, run.ended_at = RunPhase.CANCELLED, Reason.KILLED, "", now
     elif order is StopOrder.TIMEOUT:
         run.phase, run.reason, run.ended_at = RunPhase.FAILED, Reason.EVALUATION_TIMEOUT, now
         run.message = "not graded within the evaluation's timeout"

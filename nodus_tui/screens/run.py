@@ -92,7 +92,7 @@ class RunScreen(ViewScreen):
         run = self.state.run
         if run is None:
             return ()
-        task = f"case {run.spec.case + 1}, task {run.spec.task_id}, attempt {run.spec.attempt}"
+        task = f"case {run.spec.case}, task {run.spec.task_id}, attempt {run.spec.attempt}"
         return (line(muted(task)), line(muted(f"call {self.calls.place_text}")) if len(self.state.calls) else ())
 
     def moving(self) -> bool:

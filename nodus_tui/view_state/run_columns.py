@@ -130,7 +130,7 @@ def _verdict_sort(run: AgentRun) -> int | None:
 
 
 RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
-    Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case + 1))), lambda run: run.spec.case, right=True),
+    Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), lambda run: run.spec.case, right=True),
     Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20),
     Column(
         "phase",

@@ -26,6 +26,7 @@ from workplace import (
 from local_backend.backend import LocalBackend
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent import Agent
@@ -429,3 +430,15 @@ async def test_a_running_run_can_be_extended_after_its_call_in_flight(place: Pla
     assert server.served == 3
     assert results.cost.unconfirmed_usd == 0
     assert results.results[0].cap_usd == Decimal("0.20")
+
+
+async def test_the_estimate_tells_of_a_cap_that_no_call_fits(place: Place) -> None:
+    async with place.backend("look") as backend:
+        small, enough = [
+            await backend.estimate(place.specs(environment(), agent(cap=cap, max_tokens=1000), group()), minutes_per_case=Decimal(1))
+            for cap in ("0.004", "0.10")
+        ]
+    assert isinstance(small[0], Estimate)
+    assert isinstance(enough[0], Estimate)
+    assert any("every run would wait at its cap" in note for note in small[0].notes)
+    assert not any("wait at its cap" in note for note in enough[0].notes)

@@ -37,6 +37,19 @@ def test_a_group_that_ended_is_not_paid_for_again(workspace: Workspace, nodus: N
     assert json.loads(other.stdout)["group"] == "hello-2"
 
 
+def test_results_of_an_agent_that_was_changed_since_are_never_passed_off_as_the_specs(workspace: Workspace, nodus: Nodus) -> None:
+    assert nodus("run", "-f", workspace.spec(), "-q").exit_code == 0
+    changed = nodus("run", "-f", workspace.spec(family="quick"), "--json", "-q")
+    assert changed.exit_code == 2
+    assert changed.stdout == ""
+    assert "hello was launched with revision 1 of solver, and the spec is revision 2" in changed.stderr
+    anew = nodus("run", "-f", workspace.spec(family="quick"), "--as", "hello-2", "--json", "-q")
+    assert json.loads(anew.stdout)["agent"] == {"name": "solver", "revision": 2}
+    unknown = nodus("validate", "-f", workspace.spec(family="qick"))
+    assert unknown.exit_code == 2
+    assert 'no model family "qick"' in unknown.stderr
+
+
 def test_the_gate_decides_between_0_and_1(workspace: Workspace, nodus: Nodus) -> None:
     spec = workspace.spec(family="quick", tasks=10)
     assert nodus("run", "-f", spec, "-q").exit_code == 0

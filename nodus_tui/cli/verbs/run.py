@@ -18,7 +18,9 @@ from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
 from nodus_tui.connect import chosen_way
 from nodus_tui.contract.actions import ApplyOutcome, Resume
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
@@ -63,6 +65,7 @@ def command(
 
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
+        await _refuse_older_agents(backend, bundle)
         return await (_leave(backend, outcome, output) if detach else _wait(backend, outcome, options))
 
     return with_backend("work", ask)
@@ -88,6 +91,23 @@ def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
                 raise click.UsageError(f"--as {name!r}: a name has 1 to 63 small letters, digits, dots and hyphens") from None
         documents.append(replace(document, resource=resource))
     return replace(bundle, documents=tuple(documents))
+
+
+async def _refuse_older_agents(backend: Backend, bundle: SpecBundle) -> None:
+    """A group keeps to the revision it was launched with: its results are not those of an agent that was changed since."""
+    for group in _groups(bundle):
+        if not any(each.resource.kind == "Agent" and each.resource.name == group.spec.agent for each in bundle):
+            continue
+        agent, launched = await backend.get("Agent", group.spec.agent), await backend.get("AgentGroup", group.name)
+        newest = agent.status.revision if isinstance(agent, Agent) and agent.status else 0
+        pinned = launched.status.agent_revision if isinstance(launched, AgentGroup) and launched.status else 0
+        if newest > pinned:
+            raise NodusError(
+                ErrorCode.CONFLICT,
+                f"{group.name} was launched with revision {pinned} of {group.spec.agent}, and the spec is revision {newest}: "
+                f"its results are not those of this spec. `--as NAME` runs the spec under another name, `nodus-tui results {group.name}` "
+                "prints what is there",
+            )
 
 
 async def _leave(backend: Backend, outcome: ApplyOutcome, output: str) -> int:

@@ -26,7 +26,7 @@ class AgentRunSpec(ContractModel):
     group: Name | None = None
     task_id: str = ""
     case: int = Field(default=0, ge=0, le=MAX_COUNT)
-    """The case's place in its group, from 0, tasks in order and each task's repetitions together."""
+    """The case's place in its group, from 1, tasks in order and each task's repetitions together; 0 for a run on its own."""
     repetition: int = Field(default=1, ge=1, le=MAX_COUNT)
     """From 1."""
     attempt: int = Field(default=1, ge=1, le=MAX_COUNT)

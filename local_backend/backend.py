@@ -460,10 +460,12 @@ def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:
     worst = usd_from_nano(model.price.worst_case_nano(input_bound(shortest), shortest.max_tokens))
     if worst <= spec.per_run_max_cost_usd:
         return ()
-    return (
-        f"Even a call with an empty prompt may cost up to {display_usd(worst)} (maxTokens {spec.model.max_tokens:,}), and a run's cap is "
-        f"{display_usd(spec.per_run_max_cost_usd)}: every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens.",
+    dollars, cap = display_usd(worst), display_usd(spec.per_run_max_cost_usd)
+    note = (
+        f"Even a call with an empty prompt may cost up to {dollars} (maxTokens {spec.model.max_tokens:,}), and a run's cap is {cap}: "
+        "every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens."
     )
+    return (note,)
 
 
 async def open_backend(options: BackendOptions) -> Backend:

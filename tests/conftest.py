@@ -1,15 +1,53 @@
-"""What all tests share."""
+"""What all tests share: a state of their own, and that no scheduler stays behind."""
 
+import json
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+
+_MODULE = "local_backend.hosting.scheduler_process"
 
 
 @pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test touches the user's own workspace, configuration or keys."""
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test touches the user's own workspace, configuration or keys; a scheduler that it started ends with it."""
     monkeypatch.setenv("NODUS_HOME", str(tmp_path / "nodus-home"))
     # Tests of the detached scheduler unset this; all others do their work in the process that asks.
     monkeypatch.setenv("NODUS_IN_PROCESS", "1")
     for name in ("NODUS_CONFIG", "NODUS_URL", "NODUS_TOKEN", "NODUS_CA", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    yield
+    for record in tmp_path.rglob("scheduler.json"):
+        _end(json.loads(record.read_text(encoding="utf-8"))["pid"], tmp_path)
+
+
+def _end(pid: int, folder: Path) -> None:
+    if any(process.pid == pid for process in schedulers_below(folder)):
+        os.kill(pid, signal.SIGKILL)
+        psutil.wait_procs([process for process in schedulers_below(folder) if process.pid == pid])
+
+
+def schedulers_below(folder: Path) -> list[psutil.Process]:
+    """The schedulers at work whose state folder lies below a folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words = process.info["cmdline"] or []
+        if _MODULE in words and process.info["status"] != psutil.STATUS_ZOMBIE and "--home" in words:
+            home = Path(words[words.index("--home") + 1])
+            if home.is_relative_to(folder):
+                found.append(process)
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A scheduler that a test left behind fails the run, and is ended."""
+    yield
+    _, left = psutil.wait_procs(schedulers_below(tmp_path_factory.getbasetemp()), timeout=5)  # Some may be on their way out.
+    for process in left:
+        process.kill()
+    assert not left, f"tests left schedulers behind: {left}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from local_backend.backend import LocalBackend, open_local
 from local_backend.daemon.server import Served, serving
 from local_backend.hosting.log import log_to
-from local_backend.hosting.places import new_record, read_record, remove_record, socket_path, write_record
+from local_backend.hosting.places import is_alive, new_record, read_record, remove_record, socket_path, write_record
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.contract.configuration import SchedulerSettings
 from nodus_tui.contract.errors import NodusError
@@ -74,8 +74,10 @@ async def _owned(home: Path, config: Path | None) -> AsyncIterator[LocalBackend 
         began = loop.time()
         while not backend.owns_work:
             record = read_record(home)
-            patience = HAND_OVER_SECONDS if record is not None and record.stopping else HOLD_SECONDS
-            if loop.time() - began > patience:
+            rival = record is not None and is_alive(record)
+            if rival and record is not None and not record.stopping:
+                break
+            if loop.time() - began > (HAND_OVER_SECONDS if rival else HOLD_SECONDS):
                 break
             await asyncio.sleep(_LOOK_SECONDS)
         yield backend if backend.owns_work else None

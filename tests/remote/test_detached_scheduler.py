@@ -1,0 +1,253 @@
+"""The detached scheduler: one a workspace, found, started, asked and stopped; what it leaves after a crash; where its socket lies."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+from detached import MODULE, DetachedWorkspace, going, in_folder, scored
+
+from local_backend.backend import open_local
+from local_backend.hosting.places import LONGEST_SOCKET, socket_path
+from nodus_tui.connect import attached_to
+from nodus_tui.contract.backend import BackendOptions
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.scheduler import RECORD_NAME, surroundings_digest
+from nodus_tui.remote.local import LocalScheduler
+
+pytestmark = pytest.mark.timeout(100)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> DetachedWorkspace:
+    return in_folder(tmp_path)
+
+
+async def test_it_starts_answers_privately_and_stops(place: DetachedWorkspace) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    assert [process.pid for process in place.processes()] == [record.pid]
+    assert {mode(path) for path in (Path(record.socket), place.home / RECORD_NAME, place.home / "nodus.db")} == {0o600}
+    assert os.getsid(record.pid) != os.getsid(0), "no terminal's end may reach it"
+    assert await place.scheduler.ensure() == record
+    async with attached_to(place.scheduler, record) as backend:
+        assert (await backend.info()).workspace == str(place.home)
+    ended = await place.scheduler.stop()
+    assert ended is not None
+    assert ended.pid == record.pid
+    assert place.processes() == []
+    assert not (place.home / RECORD_NAME).exists()
+    assert not exists(record.socket)
+    assert await place.scheduler.stop() is None
+
+
+async def test_of_two_that_start_at_once_one_works_and_both_clients_reach_it(place: DetachedWorkspace) -> None:
+    records = await asyncio.gather(*(place.scheduler.ensure() for _ in range(3)))
+    assert {record.pid for record in records if record} == {place.record().pid}
+    assert await place.none_but(place.record().pid) == [place.record().pid]
+
+
+async def test_a_hangup_does_not_reach_it(place: DetachedWorkspace) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    os.kill(record.pid, signal.SIGHUP)
+    async with attached_to(place.scheduler, record) as backend:
+        assert (await backend.info()).name == "local"
+    assert place.record() == record
+
+
+async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> None:
+    def call(*words: str) -> tuple[int, str, str]:
+        done = place.installed("scheduler", *words)
+        return done.returncode, done.stdout, done.stderr
+
+    assert call("status")[0] == 4
+    none = json.loads(call("status", "-o", "json")[1])
+    assert (none["running"], none["pid"], none["activeRuns"]) == (False, None, 0)
+    assert call("logs")[0] == 0
+    assert call("start")[0] == 0
+    assert place.installed("apply", "-f", place.spec(family="slow", active=2)).returncode == 0
+    await place.group_when("hello", going(2))
+    code, out, _ = call("status", "--json")
+    told = json.loads(out)
+    record = place.record()
+    assert code == 0
+    assert told["running"] is True
+    assert (told["pid"], told["socket"], told["version"]) == (record.pid, record.socket, record.version)
+    assert told["startedAt"] == record.to_document()["startedAt"]
+    assert told["activeRuns"] == 2
+    assert call("start")[0] == 0
+    assert place.record() == record
+    place.config.write_text(place.config.read_text(encoding="utf-8") + "scheduler: {stopGrace: 1s}\n", encoding="utf-8")
+    code, _, said = call("restart")
+    assert code == 0
+    assert "unfinished, and kept for the next one: hello" in said
+    assert place.record().pid != record.pid
+    await place.group_when("hello", going(2))
+    assert call("stop")[0] == 0
+    assert "answers on" in call("logs", "-n", "200")[1]
+    assert place.processes() == []
+
+
+async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_themselves(place: DetachedWorkspace) -> None:
+    await place.scheduler.ensure()
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=8, active=2), "--detach").returncode == 0
+    await place.group_when("hello", scored(1))
+    await place.scheduler.stop()
+    told = json.loads(place.installed("results", "hello", "--json").stdout)
+    assert told["phase"] == "Running"
+    assert told["cost"]["unconfirmedUSD"] == "0.00", "calls in flight had time to end"
+    assert place.processes() == [], "a look starts nothing"
+    waited = place.installed("wait", "hello", "--json", "-q")
+    assert waited.returncode == 0, waited.stderr
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 8, "total": 8}
+
+
+async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: DetachedWorkspace) -> None:
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=6, active=2), "--detach").returncode == 0
+    await place.group_when("hello", scored(1))
+    killed = await place.kill_scheduler()
+    assert (place.home / RECORD_NAME).exists(), "it had no time to remove its record"
+    status = place.installed("scheduler", "status")
+    assert status.returncode == 4
+    assert "ended without a word" in status.stderr
+    waited = place.installed("wait", "hello", "--json", "-q")
+    assert waited.returncode == 0, waited.stderr
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 6, "total": 6}
+    assert place.record().pid != killed.pid
+
+
+async def test_a_client_that_is_attached_starts_a_new_one_after_a_crash_and_misses_nothing(place: DetachedWorkspace) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    async with attached_to(place.scheduler, record) as backend:
+        assert place.installed("run", "-f", place.spec(family="steady", tasks=6, active=2), "--detach").returncode == 0
+        cursor, phases = 0, []
+        killed = False
+        async for batch in backend.watch(after=0):
+            assert batch.cursor > cursor
+            cursor = batch.cursor
+            phases += [event.status.get("phase") for event in batch.events if event.kind == "AgentGroup"]
+            if not killed and any(event.status.get("verdict") for event in batch.events):
+                killed = True
+                await place.kill_scheduler()
+            if GroupPhase.COMPLETED in phases:
+                break
+    assert place.record().pid != record.pid
+
+
+async def test_a_client_that_only_watches_starts_none_that_was_stopped_on_purpose(place: DetachedWorkspace) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    async with attached_to(place.scheduler, record) as backend:
+        await place.scheduler.stop()
+        with pytest.raises(NodusError, match="was stopped") as refused:
+            async for _ in backend.watch(after=0):
+                pass
+    assert refused.value.code is ErrorCode.UNAVAILABLE
+    assert place.processes() == []
+
+
+async def test_a_configuration_that_cannot_be_used_is_told_with_its_line_and_nothing_stays(place: DetachedWorkspace) -> None:
+    place.config.write_text("models: 7\n", encoding="utf-8")
+    done = place.installed("run", "-f", place.spec())
+    assert done.returncode == 2
+    assert "config.yaml:1:9" in done.stderr
+    assert await place.none_but() == []
+
+
+async def test_an_idle_one_is_replaced_when_the_configuration_or_a_key_changed_and_one_at_work_is_not(place: DetachedWorkspace) -> None:
+    assert place.installed("run", "-f", place.spec(), "-q").returncode == 0
+    first = place.record()
+    assert place.installed("run", "-f", place.spec("two"), "-q").returncode == 0
+    assert place.record() == first
+    done = place.installed("run", "-f", place.spec("three"), "-q", env={"OTHER_API_KEY": "secret-value"})
+    assert done.returncode == 0, done.stderr
+    second = place.record()
+    assert second.pid != first.pid
+    assert "secret-value" not in (place.home / RECORD_NAME).read_text(encoding="utf-8")
+    busy = place.installed("apply", "-f", place.spec("four", family="slow"), env={"OTHER_API_KEY": "secret-value"})
+    assert busy.returncode == 0
+    place.config.write_text(place.config.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    told = place.installed("apply", "-f", place.spec("five", family="slow"))
+    assert "scheduler restart" in told.stderr
+    assert place.record() == second
+
+
+async def test_work_in_another_process_is_not_taken_from_it(place: DetachedWorkspace) -> None:
+    async with await open_local(BackendOptions(home=place.home, config=place.config, role="work")):
+        assert await place.scheduler.ensure() is None
+        done = await asyncio.to_thread(place.installed, "run", "-f", place.spec(), "--json", "-q")
+        assert done.returncode == 0, done.stderr
+        start = await asyncio.to_thread(place.installed, "scheduler", "start")
+        assert start.returncode == 4
+        assert "another process does this workspace's work itself" in start.stderr
+        assert await place.none_but() == []
+
+
+async def test_a_long_path_gets_a_short_socket(tmp_path: Path) -> None:
+    place = in_folder(tmp_path / ("long-" * 20))
+    record = await place.scheduler.ensure()
+    assert record is not None
+    assert len(record.socket) <= LONGEST_SOCKET
+    assert mode(Path(record.socket).parent) == 0o700
+    assert place.installed("run", "-f", place.spec(), "-q").returncode == 0
+    await place.scheduler.stop()
+    assert not exists(record.socket)
+
+
+def test_a_short_folder_that_others_can_use_is_refused(tmp_path: Path) -> None:
+    runtime = Path(f"/tmp/nodus-test-{os.getpid()}")
+    (runtime / "nodus-tui").mkdir(parents=True, mode=0o777)
+    (runtime / "nodus-tui").chmod(0o777)
+    try:
+        with pytest.raises(NodusError, match="nobody else can use"):
+            socket_path(tmp_path / ("long-" * 20), {"XDG_RUNTIME_DIR": str(runtime)})
+    finally:
+        (runtime / "nodus-tui").rmdir()
+        runtime.rmdir()
+
+
+def test_a_stale_record_is_no_scheduler(tmp_path: Path) -> None:
+    place = in_folder(tmp_path)
+    place.home.mkdir()
+    scheduler = LocalScheduler(place.home, None, MODULE)
+    (place.home / RECORD_NAME).write_text("half of it", encoding="utf-8")
+    assert scheduler.record() is None
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place.home / "scheduler.sock"))
+    record = {"pid": os.getpid(), "processStartTime": 1.0, "socket": str(place.home / "scheduler.sock"), "version": "0.1.0"}
+    (place.home / RECORD_NAME).write_text(json.dumps({**record, "startedAt": "2026-01-01T00:00:00Z"}), encoding="utf-8")
+    found = scheduler.record()
+    assert found is not None
+    assert scheduler.running() is None
+    assert scheduler.process(found) is None, "this process has its number and another start"
+    assert place.installed("run", "-f", place.spec(), "-q").returncode == 0
+
+
+def test_surroundings_tell_changes_and_hide_keys() -> None:
+    text = b"models: [{family: a, apiKeyEnv: MY_KEY}]"
+    environ = {"MY_KEY": "one", "X_API_KEY": "two", "PATH": "/bin"}
+    same = surroundings_digest(text, environ, "salt")
+    assert same == surroundings_digest(text, {**environ, "PATH": "/usr/bin"}, "salt")
+    others = [
+        surroundings_digest(text + b" ", environ, "salt"),
+        surroundings_digest(text, {**environ, "MY_KEY": "other"}, "salt"),
+        surroundings_digest(text, {**environ, "X_API_KEY": "other"}, "salt"),
+        surroundings_digest(text, {**environ, "Y_API_KEY": "new"}, "salt"),
+        surroundings_digest(text, environ, "pepper"),
+    ]
+    assert len({same, *others}) == 6

@@ -187,7 +187,7 @@ class KillCampaigns:
         model = {"family": "own", "provider": "openai", "name": "stand-in-1", "baseURL": self._server.base_url, "price": price}
         self._config.write_text(json.dumps({"models": [model], "minFreeDiskMiB": 0}), encoding="utf-8")
 
-    def _write_spec(self, name: str) -> Path:
+    def _write_spec(self, name: str, *, cap: str = "0.08", run_cap: str = "0.003") -> Path:
         tasks = self._folder / f"{name}.jsonl"
         rows = [
             {
@@ -210,7 +210,7 @@ class KillCampaigns:
                 **head,
                 "kind": "Agent",
                 "metadata": {"name": "worker"},
-                "spec": {"model": {"families": ["own"], "maxTokens": MAX_TOKENS}, "perRunMaxCostUSD": "0.003"},
+                "spec": {"model": {"families": ["own"], "maxTokens": MAX_TOKENS}, "perRunMaxCostUSD": run_cap},
             },
             {
                 **head,
@@ -220,7 +220,7 @@ class KillCampaigns:
                     "agent": "worker",
                     "maxActive": 8,
                     # Less than every case needs at once, so that admission has something to decide.
-                    "maxCostUSD": "0.08",
+                    "maxCostUSD": cap,
                     "evaluation": {"environment": f"numbers-{name}@1.0.0", "tasks": self._cases, "timeout": "24h"},
                 },
             },

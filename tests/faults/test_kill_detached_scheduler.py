@@ -17,7 +17,7 @@ from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.sdk.bridge import BRIDGE
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(150)
 
 CASES, KILLS = 40, 4
 

@@ -12,7 +12,7 @@ INSTANTS = 20
 async def test_a_scheduler_killed_at_random_instants_loses_no_spend_no_verdict_and_no_paid_turn(tmp_path: Path) -> None:
     seed = 20_261
     print(f"seed {seed}")
-    figures = await KillCampaigns(tmp_path, seed=seed).run(INSTANTS)
+    figures = await KillCampaigns(tmp_path, seed=seed, cases=36).run(INSTANTS)
     assert sum(figures.kills.values()) == INSTANTS
     assert len(figures.kills) == 3, "every kind of instant was met"
     assert figures.money.recorded >= figures.money.served > 0

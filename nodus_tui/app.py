@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
+from textual.worker import WorkerFailed
 
 from nodus_tui.connect import open_backend
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
@@ -40,6 +41,8 @@ TICK_SECONDS = 1.0
 STOP_GRACE_SECONDS = 10.0
 HANGUP_GRACE_SECONDS = 2.0
 """What calls in flight get when the terminal is gone or the machine stops."""
+ROLE_SECONDS = 3.0
+"""How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,12 +67,15 @@ class NodusApp(App[int], inherit_bindings=False):
         settings: ConsoleSettings | None = None,
         theme_folders: tuple[Path, ...] = (),
         state_folder: Path | None = None,
+        starts_anew: bool = False,
         clock: Callable[[], datetime] = local_now,
     ) -> None:
         super().__init__()
         self.animation_level = "none"
         self.backend = backend
         self.start_at = start_at
+        self.starts_anew = starts_anew
+        """What is left when the person leaves is not gone on with: the demonstration."""
         self.settings = settings or ConsoleSettings()
         self.clock = clock
         self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
@@ -80,8 +86,11 @@ class NodusApp(App[int], inherit_bindings=False):
             author=_login_name(),
             copy_file=(state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
+            whose_work=lambda: whose_work(self.info, linked=isinstance(backend, Linked)),
         )
         self.info: BackendInfo | None = None
+        self.failure: Exception | None = None
+        """What nobody expected and ended the console."""
         self.stopped_work = False
         self._leaving = False
         self._last_flush = float("-inf")
@@ -106,6 +115,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.set_interval(TICK_SECONDS, self._tick)
         self.run_worker(self.feed.run(), exit_on_error=True)
         self.run_worker(self._introduce(), exit_on_error=True)
+        self.set_interval(ROLE_SECONDS, self.look_who_works)
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
@@ -119,9 +129,29 @@ class NodusApp(App[int], inherit_bindings=False):
         else:
             notes.extend(self.info.notes)
             if self.info.scheduler_elsewhere and not isinstance(self.backend, Linked):
-                notes.append("another process runs this workspace's work; here you watch and act on it")
-        if notes and isinstance(self.screen, ViewScreen):
-            self.screen.notice("; ".join(notes), Tone.WARN)
+                notes.append("another process does this workspace's work; here you watch and act on it")
+        if isinstance(self.screen, ViewScreen):
+            self.screen.show()
+            if notes:
+                self.screen.notice("; ".join(notes), Tone.WARN)
+
+    async def look_who_works(self) -> None:
+        """Ask the backend who does the work now, and tell where that has changed; what is known stays known where it cannot say."""
+        if isinstance(self.backend, Linked):
+            # Through a link the work is always another process's, and one that is broken must not hold up who wants to leave.
+            return
+        before = self.info
+        try:
+            self.info = await self.backend.info()
+        except NodusError:
+            # The feed tells of a backend that does not answer.
+            return
+        if before is None or (before.scheduling, before.scheduler_elsewhere) == (self.info.scheduling, self.info.scheduler_elsewhere):
+            return
+        if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
+            self.screen.show()
+            if self.info.scheduling and not before.scheduling:
+                self.screen.notice("This window does the work now: the process that did it has ended. q asks before it stops.", Tone.WARN)
 
     # Painting
 
@@ -194,11 +224,12 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._leave(), exit_on_error=True)
 
     async def _leave(self) -> None:
+        await self.look_who_works()
         unfinished = self._work_of_this_process()
         if unfinished:
             if isinstance(self.screen, ConfirmDialog):
                 return
-            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished))):
+            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished, starts_anew=self.starts_anew))):
                 return
             self._leaving = True
             going = sum(status_of(group).going for group in unfinished)
@@ -211,12 +242,16 @@ class NodusApp(App[int], inherit_bindings=False):
         self.exit(0, message=self._what_goes_on())
 
     def _what_goes_on(self) -> str | None:
-        """What the person who leaves should know: the work of a scheduler of its own goes on."""
+        """What the person who leaves should know: the work of another process goes on, or nobody does it."""
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
-        if not going or not isinstance(self.backend, Linked):
+        if not going or self.info is None or self.info.scheduling:
             return None
         named = safe_text(", ".join(going[:3]) + (" and more" if len(going) > 3 else ""))
-        return f"nodus-tui: work goes on in the background ({named}); `nodus-tui` shows it again"
+        if isinstance(self.backend, Linked):
+            return f"nodus-tui: work goes on in the background ({named}); `nodus-tui` shows it again"
+        if self.info.scheduler_elsewhere:
+            return f"nodus-tui: work goes on in the other process ({named}); `nodus-tui` shows it again"
+        return f"nodus-tui: nobody works on {named} now; `nodus-tui` goes on with it"
 
     def _work_of_this_process(self) -> tuple[AgentGroup, ...]:
         if self.info is None or not self.info.scheduling:
@@ -225,17 +260,41 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def stop_work(self, grace_seconds: float) -> None:
         """Stop the work that this process runs, once."""
-        if self.stopped_work or self.info is None or not self.info.scheduling:
+        if self.stopped_work or isinstance(self.backend, Linked):
             return
-        self.stopped_work = True
         try:
+            self.info = await self.backend.info()
+            if not self.info.scheduling:
+                return
+            self.stopped_work = True
             await self.backend.stop_work(grace_seconds=grace_seconds)
         except NodusError as error:
             self.exit(1, message=f"The work could not be stopped in order: {error.detail}")
 
+    def _handle_exception(self, error: Exception) -> None:
+        """The one door of what nobody expected: the screen ends and gives the terminal back; who opened the console tells of it."""
+        if self.failure is None:
+            self.failure = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
+        if self.is_headless:
+            # A test sees the failure itself.
+            super()._handle_exception(error)
+        else:
+            self.exit(return_code=1)
+
     def ended_by(self, number: int) -> None:
         """A signal ends the screen: the terminal is given back, then the work is stopped."""
         self.exit(128 + number, return_code=128 + number)
+
+
+def whose_work(info: BackendInfo | None, *, linked: bool) -> str:
+    """Who does the work, as the status line says it. It agrees with what q does: only in the first case something stops."""
+    if info is None:
+        return ""
+    if info.scheduling:
+        return "this window does the work"
+    if info.scheduler_elsewhere:
+        return "work goes on without this window" if linked else "another process does the work"
+    return "nobody does the work"
 
 
 def _login_name() -> str:
@@ -266,14 +325,24 @@ async def show_console(
     settings: ConsoleSettings | None = None,
     theme_folders: tuple[Path, ...] = (),
     state_folder: Path | None = None,
+    starts_anew: bool = False,
 ) -> int:
-    """Show the console on an open backend until the person leaves; gives the exit code. The backend stays open."""
-    app = NodusApp(backend, start_at=start_at, settings=settings, theme_folders=theme_folders, state_folder=state_folder)
+    """Show the console on an open backend until the person leaves; gives the exit code. The backend stays open.
+
+    What nobody expected ends the screen, and is raised here when the terminal is whole again and the work of this process is stopped.
+    """
+    app = NodusApp(
+        backend, start_at=start_at, settings=settings, theme_folders=theme_folders, state_folder=state_folder, starts_anew=starts_anew
+    )
     with _signals_handled(app):
         result = await app.run_async(mouse=app.settings.mouse)
         if app.return_code and result is None:
             result = app.return_code
-        await app.stop_work(HANGUP_GRACE_SECONDS)
+        try:
+            await app.stop_work(HANGUP_GRACE_SECONDS)
+        finally:
+            if app.failure is not None:
+                raise app.failure
     return result or 0
 
 
@@ -288,16 +357,30 @@ def console_settings(config: Path | None) -> ConsoleSettings:
     return load_configuration(str(config), text).console
 
 
-def run_console(options: BackendOptions, reach: Callable[[], Awaitable[Backend]] | None = None, *, start_at: str | None = None) -> int:
+def run_console(
+    options: BackendOptions,
+    reach: Callable[[], Awaitable[Backend]] | None = None,
+    *,
+    start_at: str | None = None,
+    starts_anew: bool = False,
+) -> int:
     """Show the console on a backend: the one that `reach` gives, else the one that the options open in this process.
 
-    Gives the exit code. Raises NodusError when there is no backend to be had.
+    `starts_anew` says that what is left is not gone on with the next time, as in the demonstration. Gives the exit code. Raises NodusError
+    when there is no backend to be had.
     """
 
     async def whole() -> int:
         settings = console_settings(options.config)
         themes = (options.config.parent / "themes",) if options.config is not None else ()
         async with await (reach() if reach is not None else open_backend(options)) as backend:
-            return await show_console(backend, start_at=start_at, settings=settings, theme_folders=themes, state_folder=options.home)
+            return await show_console(
+                backend,
+                start_at=start_at,
+                settings=settings,
+                theme_folders=themes,
+                state_folder=options.home,
+                starts_anew=starts_anew,
+            )
 
     return asyncio.run(whole())

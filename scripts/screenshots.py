@@ -43,11 +43,18 @@ async def _until_worth_seeing(app: NodusApp, pilot: Pilot[int], *, stalled: bool
                 return
 
 
+def _keep_spaces(picture: Path) -> None:
+    """Without this some viewers draw several spaces as one, and columns do not stand below each other."""
+    drawn = picture.read_text(encoding="utf-8")
+    picture.write_text(drawn.replace("<svg ", '<svg xml:space="preserve" ', 1), encoding="utf-8")
+
+
 async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str) -> None:
     for width, height in SIZES:
         await pilot.resize_terminal(width, height)
         await pilot.pause(0.2)
         path = Path(app.save_screenshot(f"{view}-{width}x{height}.svg", str(folder)))
+        _keep_spaces(path)
         print(path)
 
 

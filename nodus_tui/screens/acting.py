@@ -1,9 +1,10 @@
 """Kill, extend, retry, resume, copy: the questions before and the sentences after, the same from every view."""
 
+from decimal import Decimal
 from uuid import uuid4
 
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -11,9 +12,20 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
-from nodus_tui.view_state.proposals import Question, cap_input, cap_problem, kill_group_question, kill_run_question, proposed_cap, typed_cap
+from nodus_tui.view_state.proposals import (
+    INTERRUPTED_WAITS,
+    GroupExtension,
+    Question,
+    cap_input,
+    cap_problem,
+    extension_problem,
+    kill_group_question,
+    kill_run_question,
+    proposed_cap,
+    typed_cap,
+)
 from nodus_tui.view_state.run_columns import run_status
-from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog, Switch
 
 
 def _stamp(screen: ViewScreen) -> dict[str, str]:
@@ -55,11 +67,15 @@ async def kill_run(screen: ViewScreen, run: AgentRun) -> None:
 async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
     """Ask for a higher cap, then raise the group's."""
     status = status_of(group)
+    if status.phase.ended:
+        screen.notice(f"{group.name} has ended ({status.phase.value}): no case is left to pay for.", Tone.WARN)
+        return
     cap = status.money.cap_usd
+    resting = status.phase is GroupPhase.INTERRUPTED
     lines = [
         line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.money.model_usd)} is spent"), " on models."),
         *((line(muted(status.message)),) if status.message else ()),
-        line("It is raised in place; what waits for funds goes on at once."),
+        line("It is raised in place. " + (INTERRUPTED_WAITS if resting else "What waits for funds goes on at once.")),
     ]
     answer = await screen.app.push_screen_wait(
         PromptDialog(
@@ -73,32 +89,80 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
         await perform(screen, ExtendCap(kind="AgentGroup", name=group.name, cap_usd=typed_cap(answer[0]), **_stamp(screen)))
 
 
-async def extend_run(screen: ViewScreen, run: AgentRun) -> None:
-    """Ask for a higher cap, then let a successor go on."""
+async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None, *, successor: str = "") -> None:
+    """Ask for a higher cap, then let a successor go on. What can have none is told at once."""
     cap, status = run.spec.max_cost_usd, run_status(run)
-    if cap is None:
-        screen.notice(f"{run.name} has no cap of its own.", Tone.WARN)
+    problem = extension_problem(run, successor)
+    if problem or cap is None:
+        screen.notice(problem, Tone.WARN)
         return
+    spent = display_usd(status.cost_usd)
+    resting = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
     lines: list[Line] = [
-        line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.cost_usd)} is spent"), "."),
+        line(f"{display_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("This run ends as superseded; a new one takes its case with the higher cap."),
+        *((line(INTERRUPTED_WAITS),) if resting else ()),
     ]
+    afresh = "It begins afresh; what was spent stays in the group's cost only."
+    onward = f"It goes on from the paid conversation; the {spent} counts against the new cap."
     answer = await screen.app.push_screen_wait(
         PromptDialog(
             f"New cap of run {run.name}, in US dollars",
             lines,
             value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
-            switch=(
-                f"goes on from the paid conversation; the {display_usd(status.cost_usd)} counts against the new cap",
-                "begins afresh; what was spent stays in the group's cost only",
-            ),
+            switch=Switch(off=(onward, "lets it begin afresh instead"), on=(afresh, "lets it go on from the conversation instead")),
         ),
     )
     if answer is not None:
         text, restart = answer
         await perform(screen, ExtendCap(kind="AgentRun", name=run.name, cap_usd=typed_cap(text), restart=restart, **_stamp(screen)))
+
+
+async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[AgentRun, ...]) -> None:
+    """Ask for one new cap, and give it to every run of the group that waits at its own."""
+    if not runs:
+        screen.notice(f"No run of {group.name} waits at its own cap.", Tone.WARN)
+        return
+    extension = GroupExtension(group, runs)
+    answer = await screen.app.push_screen_wait(
+        PromptDialog(
+            f"New cap of every waiting run of {group.name}, in US dollars",
+            extension.lines(),
+            value=cap_input(extension.proposal),
+            problem=lambda text: cap_problem(text, extension.least_cap),
+            remark=lambda text: extension.remark(typed_cap(text)),
+        ),
+    )
+    if answer is None:
+        return
+    cap = typed_cap(answer[0])
+    question = extension.question(cap)
+    if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
+        return
+    await _extend_each(screen, extension.below(cap), cap)
+
+
+async def _extend_each(screen: ViewScreen, runs: tuple[AgentRun, ...], cap: Decimal) -> None:
+    """One action a run; what is refused for one (it may have gone on meanwhile) does not keep the others from theirs."""
+    extended, refused = 0, []
+    for place, run in enumerate(runs, start=1):
+        screen.notice(f"extending {place} of {len(runs)}…", Tone.MUTED)
+        try:
+            outcome = await screen.services.backend.act(ExtendCap(kind="AgentRun", name=run.name, cap_usd=cap, **_stamp(screen)))
+        except NodusError as error:
+            refused.append(error.detail)
+            if error.code is ErrorCode.UNAVAILABLE:
+                break
+        else:
+            extended += outcome.changed
+    said = f"extended {extended} of {len(runs)} runs to {display_usd(cap)}"
+    if refused:
+        screen.notice(f"! {said}; not done: {refused[0]}" + (f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""), Tone.BAD)
+    else:
+        screen.notice(f"✓ {said}", Tone.GOOD)
+    screen.show()
 
 
 def unscored_ended(group: AgentGroup) -> int:

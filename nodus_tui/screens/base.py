@@ -15,12 +15,12 @@ from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import View, actions_of
+from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
-from nodus_tui.widgets.key_bar import key_line
+from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
-from nodus_tui.widgets.wrapping import wrapped
 
 MIN_WIDTH, MIN_HEIGHT = 60, 15
 ROOMY_HEIGHT = 30
@@ -109,6 +109,10 @@ class ViewScreen(Screen[None]):
         """What the status line says while there is no notice."""
         return ()
 
+    def offer(self) -> Offer:
+        """What the footer says otherwise than the list of actions, as things stand."""
+        return NOTHING_SPECIAL
+
     def part(self, name: str, kind: type[Part]) -> Part:
         """A widget of this view by its id, looked up once: while a view is torn down, late data must not miss what is gone already."""
         known = self._parts.get(name)
@@ -125,7 +129,7 @@ class ViewScreen(Screen[None]):
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
-        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width),))
+        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offer()),))
         self.part("status", SpanBlock).show(self._status_lines)
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
@@ -148,7 +152,7 @@ class ViewScreen(Screen[None]):
             age = age_text(link.last_heard, now)
             return (line(Span(f" ! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),)
         if self._notice:
-            return wrapped((line(" ", *self._notice),), width - 1)[:4]
+            return clipped((line(" ", *self._notice),), width - 1, 4)
         parts = self.status_parts()
         return ((Span(" "), *joined(parts)),)
 
@@ -192,8 +196,11 @@ class ViewScreen(Screen[None]):
         small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.set_class(small, "-small")
         self.set_class(event.size.height < ROOMY_HEIGHT, "-short")
-        if not small and self.focused is None:
-            self.call_after_refresh(self.focus_home)
+        if not small:
+            # How many lines of a text are shown depends on the height, which a block of lines does not see.
+            self.call_after_refresh(self.show)
+            if self.focused is None:
+                self.call_after_refresh(self.focus_home)
         if small:
             size = f"{event.size.width}×{event.size.height}"
             text = line(

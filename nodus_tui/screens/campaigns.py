@@ -5,21 +5,26 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.campaigns import group_detail
+from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.run_columns import waiting_at_own_caps
+from nodus_tui.view_state.wrapping import clipped
+from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
-from nodus_tui.widgets.wrapping import wrapped
 
-_DETAIL_LINES = 5
+_FIXED_LINES = 9
+"""Lines of the screen beside the rows and the selected group's reason: crumbs, titles, margin, three facts, status, keys, filter."""
 
 
 class CampaignsScreen(ViewScreen):
@@ -65,7 +70,8 @@ class CampaignsScreen(ViewScreen):
 
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is."""
-        return (self.part("filter", FilterBar).words(), line(muted(self.table.place_text)) if len(self.state.rows) else ())
+        place = line(muted(self.table.place_text)) if len(self.state.rows) else ()
+        return (self.part("filter", FilterBar).words(), place, line(muted(self.services.whose_work())))
 
     def moving(self) -> bool:
         """Ages and forecasts move while something goes on."""
@@ -97,7 +103,20 @@ class CampaignsScreen(ViewScreen):
     def _show_detail(self) -> None:
         group, now = self.table.cursor_item, self.services.now()
         lines = group_detail(group, now) if group is not None else ()
-        self.part("detail", SpanBlock).show(lambda width: (*wrapped(lines[:1], width)[:2], *lines[1:])[:_DETAIL_LINES])
+        free = self.size.height - len(self.state.rows) - _FIXED_LINES
+        more = 2 if free > 4 else 1
+
+        def build(width: int) -> tuple[Line, ...]:
+            facts = (shown for each in lines[1:] for shown in clipped((each,), width, more))
+            return (*clipped(lines[:1], width, max(2, min(4, free))), *facts)
+
+        self.part("detail", SpanBlock).show(build)
+
+    def offer(self) -> Offer:
+        """An interrupted group goes on with a key that the footer shows."""
+        group = self.table.cursor_item
+        interrupted = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
+        return Offer(now=frozenset({"resume"})) if interrupted else NOTHING_SPECIAL
 
     def on_line_table_cursor_moved(self) -> None:
         """Another group is selected."""
@@ -156,6 +175,16 @@ class CampaignsScreen(ViewScreen):
         """Raise the selected group's cap."""
         if (group := self._selected()) is not None:
             await acting.extend_group(self, group)
+
+    async def do_extend_waiting(self) -> None:
+        """Give every run of the selected group that waits at its own cap a higher one."""
+        if (group := self._selected()) is not None:
+            try:
+                runs = (await self.services.backend.snapshot(runs_of=group.name)).runs
+            except NodusError as error:
+                self.notice(f"! The runs of {group.name} cannot be read: {error.detail}", Tone.BAD)
+            else:
+                await acting.extend_waiting(self, group, waiting_at_own_caps(runs))
 
     async def do_retry(self) -> None:
         """Run the selected group's unscored cases again."""

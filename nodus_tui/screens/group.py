@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens import acting
@@ -21,11 +22,15 @@ from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import why_line
 from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.view_state.wrapping import clipped
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
-from nodus_tui.widgets.wrapping import wrapped
 
 _HEAD_LINES = 9
+_WHY_LINES = 2
+_TALL = 36
+"""From this height on there is room for a reason of four lines, and for what the group is in two."""
 
 
 class GroupScreen(ViewScreen):
@@ -111,12 +116,20 @@ class GroupScreen(ViewScreen):
     def show_state(self) -> None:
         """Figures, runs, and the selected run's reason."""
         now = self.services.now()
-        self.part("head", SpanBlock).show(lambda width: tuple(wrapped(self.state.head(width, now), width))[:_HEAD_LINES])
+        tall = self.size.height >= _TALL
+        most = _HEAD_LINES + 2 * tall
+        self.part("head", SpanBlock).show(lambda width: clipped(self.state.head(width, now, roomy=tall), width, most))
         self.table.show_empty(self._empty())
         self.table.show(now)
         run = self.table.cursor_item
         why = why_line(run, now) if run is not None else ()
-        self.part("why", SpanBlock).show(lambda width: wrapped((why,), width)[:2] if why else ((),))
+        self.part("why", SpanBlock).show(lambda width: clipped((why,), width, _WHY_LINES * (1 + tall)) if why else ((),))
+
+    def offer(self) -> Offer:
+        """An interrupted group goes on with a key; so do runs that wait at their own caps."""
+        interrupted = self.state.group is not None and status_of(self.state.group).phase is GroupPhase.INTERRUPTED
+        now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
+        return Offer(now=frozenset(action for action, holds in now.items() if holds))
 
     def _empty(self) -> tuple[Line, ...]:
         if self._problem:
@@ -192,7 +205,7 @@ class GroupScreen(ViewScreen):
     async def do_extend(self) -> None:
         """Give the selected run a higher cap."""
         if (run := self._selected()) is not None:
-            await acting.extend_run(self, run)
+            await acting.extend_run(self, run, self.state.group)
 
     async def do_retry(self) -> None:
         """Run the selected unscored case again."""
@@ -208,6 +221,11 @@ class GroupScreen(ViewScreen):
         """Raise the group's cap."""
         if (group := self._group()) is not None:
             await acting.extend_group(self, group)
+
+    async def do_extend_waiting(self) -> None:
+        """Give every run that waits at its own cap a higher one."""
+        if (group := self._group()) is not None:
+            await acting.extend_waiting(self, group, self.state.waiting_at_own_caps())
 
     async def do_retry_group(self) -> None:
         """Run all unscored cases again."""

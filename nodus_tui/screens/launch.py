@@ -17,23 +17,24 @@ from textual.widgets import Input
 
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.files import read_sources
 from nodus_tui.contract.spec_loading.loader import read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.launch_check import Standing, standing_of
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.estimates import estimate_lines, estimated_name, fault_count, fault_lines
+from nodus_tui.view_state.estimates import estimate_lines, estimated_name, existing_lines, fault_count, fault_lines
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.dialogs import PromptDialog
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
-from nodus_tui.widgets.wrapping import wrapped
 
 DEFAULT_MINUTES = Decimal(10)
 _MAX_SUGGESTIONS = 200
@@ -202,6 +203,8 @@ class EstimateScreen(ViewScreen):
         self.minutes = DEFAULT_MINUTES
         self._launched = launched
         self._bundle: SpecBundle | None = None
+        """What can be launched, or opened; None while there is a fault."""
+        self._standing = Standing()
         self._estimates: tuple[Estimate | KindEstimate, ...] = ()
         self._faults: tuple[Fault, ...] = ()
         self._problem = ""
@@ -223,11 +226,19 @@ class EstimateScreen(ViewScreen):
         """What can be done."""
         if self._working:
             return (line(muted(self._working)),)
-        if self._estimates:
-            return (
-                line(Span("Enter", Tone.KEY), " launches ", strong(", ".join(estimated_name(estimate) for estimate in self._estimates))),
-            )
-        return (line(Span("r", Tone.KEY), muted(" reads the file again  "), Span("Esc", Tone.KEY), muted(" goes back")),)
+        if self._bundle is None:
+            return (line(Span("r", Tone.KEY), muted(" reads the file again  "), Span("Esc", Tone.KEY), muted(" goes back")),)
+        if self._standing.opens:
+            return (line(strong(self._standing.opens), " exists: ", Span("Enter", Tone.KEY), " opens it, nothing is launched"),)
+        made = [name for estimate in self._estimates if (name := estimated_name(estimate)) not in self._standing.existing]
+        return (line(Span("Enter", Tone.KEY), " launches ", strong(", ".join(made))),) if made else ()
+
+    def offer(self) -> Offer:
+        """Enter is offered for what it does, and only where it does something."""
+        if self._bundle is None:
+            return Offer(without=frozenset({"start", "minutes"}))
+        word = "open it" if self._standing.opens else "launch" if self._standing.new else "apply"
+        return Offer(words={"start": word})
 
     def on_mount(self) -> None:
         """Read and estimate."""
@@ -236,12 +247,14 @@ class EstimateScreen(ViewScreen):
 
     async def _estimate(self) -> None:
         self._bundle, self._estimates, self._faults, self._problem = None, (), (), ""
+        self._standing = Standing()
         self._working = "Reading and estimating…"
         self.show()
         try:
             read = await asyncio.to_thread(lambda: read_specs(read_sources((self.path,), io.BytesIO())))
             bundle = await check_specs(self.services.backend, read)
             self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.minutes)
+            self._standing = await standing_of(self.services.backend, bundle)
             self._bundle = bundle
             if not self._estimates:
                 self._problem = "There is no AgentGroup in this file: Enter applies its other resources, nothing runs."
@@ -265,6 +278,8 @@ class EstimateScreen(ViewScreen):
         if self._faults:
             return [line(Span(fault_count(self._faults), Tone.WARN)), (), *fault_lines(self._faults)]
         lines: list[Line] = [line(Span(self._problem, Tone.WARN if self._bundle else Tone.BAD)), ()] if self._problem else []
+        standing = existing_lines(self._standing.existing, self._standing.older)
+        lines.extend((*standing, ()) if standing else ())
         for estimate in self._estimates:
             lines.extend((*estimate_lines(estimate), ()))
         if self._estimates:
@@ -295,6 +310,10 @@ class EstimateScreen(ViewScreen):
         if self._bundle is None or self._working:
             self.notice("There is nothing to launch yet: mend the file and press r.", Tone.WARN)
             return
+        if self._standing.opens:
+            self.app.pop_screen()
+            self._launched(self._standing.opens, f"{self._standing.opens} exists already with this spec: nothing was launched.")
+            return
         self._working = "Launching…"
         self.show()
         try:
@@ -305,7 +324,7 @@ class EstimateScreen(ViewScreen):
             self._working = ""
             self.show()
             return
-        groups = [document.resource.name for document in self._bundle if isinstance(document.resource, AgentGroup)]
+        groups = self._standing.new
         done = "; ".join(f"{document.kind} {document.name} {document.outcome}" for document in outcome.documents)
         self.app.pop_screen()
         self._launched(groups[0] if groups else "", f"✓ {done}.")

@@ -8,6 +8,7 @@ from textual.containers import Container
 from textual.events import Resize
 
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
@@ -19,10 +20,11 @@ from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run import RunState
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.words import run_sign
+from nodus_tui.view_state.wrapping import clipped, wrapped
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
-from nodus_tui.widgets.wrapping import wrapped
 
 BESIDE_FROM = 130
 """From this width on the calls stand beside the conversation instead of below it."""
@@ -106,7 +108,7 @@ class RunScreen(ViewScreen):
         successor = self.group.successor(self.state.name)
         notional = self.group.group is not None and status_of(self.group.group).notional_price
         self.part("facts", SpanBlock).show(
-            lambda width: wrapped(self.state.facts(width, now, successor=successor, notional=notional), width)[:_FACT_LINES],
+            lambda width: clipped(self.state.facts(width, now, successor=successor, notional=notional), width, _FACT_LINES),
         )
         self._show_talk()
         self.calls.show_empty((line(muted("No model call yet.")),))
@@ -127,7 +129,7 @@ class RunScreen(ViewScreen):
         if self.state.transcript is None:
             pane.show((line(muted("Reading the conversation…")),))
             return
-        lines = self.state.conversation(pane.text_width) or (line(muted("Nothing has been said yet.")),)
+        lines = self.state.conversation(pane.text_width) or wrapped(self.state.silence(self.services.now()), pane.text_width)
         end = self.state.conversation_end(self.services.now())
         pane.show((*lines, *wrapped((end,), pane.text_width)) if end else lines)
 
@@ -152,6 +154,16 @@ class RunScreen(ViewScreen):
 
     # Actions
 
+    def offer(self) -> Offer:
+        """What Tab does from where the keys go now; an interrupted group goes on with a key."""
+        interrupted = self.group.group is not None and status_of(self.group.group).phase is GroupPhase.INTERRUPTED
+        other = "to calls" if self.part("talk", TextPane).has_focus else "to conversation"
+        return Offer(now=frozenset({"resume"} if interrupted else ()), words={"switch": other})
+
+    def on_descendant_focus(self) -> None:
+        """Tab leads elsewhere now."""
+        self.show()
+
     def do_switch(self) -> None:
         """The other half."""
         target = self.calls if self.part("talk", TextPane).has_focus else self.part("talk", TextPane)
@@ -174,12 +186,18 @@ class RunScreen(ViewScreen):
     async def do_extend(self) -> None:
         """Give it a higher cap."""
         if (run := self._run()) is not None:
-            await acting.extend_run(self, run)
+            successor = self.group.successor(run.name)
+            await acting.extend_run(self, run, self.group.group, successor=successor.name if successor is not None else "")
 
     async def do_retry(self) -> None:
         """Run its case again."""
         if (run := self._run()) is not None:
             await acting.retry_run(self, run)
+
+    async def do_resume(self) -> None:
+        """Let its group go on."""
+        if self.group.group is not None:
+            await acting.resume_group(self, self.group.group)
 
     def do_previous(self) -> None:
         """The run whose place this one took."""

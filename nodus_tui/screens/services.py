@@ -24,6 +24,9 @@ class Services:
     folder: Path
     """Where spec files are looked for."""
 
+    whose_work: Callable[[], str]
+    """Who does the workspace's work, in a few words; empty while that is not known."""
+
     def link(self) -> LinkState | None:
         """How the way to a backend in another process stands; None in process."""
         return self.backend.link if isinstance(self.backend, Linked) else None

@@ -9,10 +9,11 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, forecast_text, money_of, seconds_between, share
+from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, coarse_span_text, forecast_text, seconds_between, share
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import group_after
-from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words
+from nodus_tui.view_state.money import money_of, money_parts, shorter_money_of
+from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words, shorter_pass_rate_cells
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import GROUP_SIGNS
 
@@ -45,6 +46,11 @@ def _eta_cell(group: AgentGroup, now: datetime) -> Line:
     return line(NOTHING) if left is None else line(Span(forecast_text(left), Tone.MARK))
 
 
+def _shorter_eta(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
+    left = seconds_left(status_of(group), now)
+    return () if left is None else (line(Span(f"~{coarse_span_text(left)}", Tone.MARK)),)
+
+
 def _age_cell(group: AgentGroup, now: datetime) -> Line:
     return line(muted(age_text(status_of(group).created_at, now)))
 
@@ -56,9 +62,17 @@ def _active_cell(group: AgentGroup, _now: datetime) -> Line:
     return line(str(status.going), muted(f"/{group.spec.max_active}"))
 
 
+def _shorter_active(group: AgentGroup, _now: datetime) -> tuple[Line, ...]:
+    return (line(str(status_of(group).going)),)
+
+
 def _done_cell(group: AgentGroup, _now: datetime) -> Line:
     status = status_of(group)
     return line(str(ended_cases(status)), muted(f"/{status.coverage.total}"))
+
+
+def _shorter_done(group: AgentGroup, _now: datetime) -> tuple[Line, ...]:
+    return (line(str(ended_cases(status_of(group)))),)
 
 
 def _progress_cell(group: AgentGroup, _now: datetime) -> Line:
@@ -74,8 +88,12 @@ def _spent_share_cell(group: AgentGroup, _now: datetime) -> Line:
 
 def _money_cell(group: AgentGroup, _now: datetime) -> Line:
     money = status_of(group).money
-    mark = line(Span(" u", Tone.MARK)) if money.unconfirmed_usd else ()
-    return (*money_of(money.model_usd, money.cap_usd), *mark)
+    return money_of(money.model_usd, money.cap_usd, unconfirmed=bool(money.unconfirmed_usd))
+
+
+def _shorter_money(group: AgentGroup, _now: datetime) -> tuple[Line, ...]:
+    money = status_of(group).money
+    return shorter_money_of(money.model_usd, money.cap_usd, unconfirmed=bool(money.unconfirmed_usd))
 
 
 def _note_cell(group: AgentGroup, _now: datetime) -> Line:
@@ -84,26 +102,39 @@ def _note_cell(group: AgentGroup, _now: datetime) -> Line:
 
 
 CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
-    Column("name", "NAME", 14, lambda group, _now: line(strong(group.name)), lambda group: group.name, grow=26),
+    Column("name", "NAME", 13, lambda group, _now: line(strong(group.name)), lambda group: group.name, prefer=18, grow=27, least=6),
     Column(
         "phase",
         "PHASE",
-        11,
+        13,
         lambda group, _now: GROUP_SIGNS[status_of(group).phase].spans(),
         lambda group: _PHASE_ORDER[status_of(group).phase],
-        grow=2,
+        least=9,
     ),
     Column("progress", "PROGRESS", 10, _progress_cell, lambda group: share(ended_cases(status_of(group)), group.spec.cases), priority=6),
-    Column("done", "DONE", 7, _done_cell, lambda group: ended_cases(status_of(group)), priority=5, right=True),
+    Column("done", "DONE", 7, _done_cell, lambda group: ended_cases(status_of(group)), priority=5, right=True, shorter=_shorter_done),
     Column(
         "pass",
         "PASS ±95% SCORED",
-        19,
+        18,
         lambda group, _now: pass_rate_cell(status_of(group)),
         lambda group: status_of(group).pass_rate,
-        grow=5,
+        grow=6,
+        figures=True,
+        shorter=lambda group, _now: shorter_pass_rate_cells(status_of(group)),
+        least=16,
     ),
-    Column("spent", "SPENT/CAP", 13, _money_cell, lambda group: status_of(group).money.model_usd, grow=6, right=True),
+    Column(
+        "spent",
+        "SPENT/CAP",
+        13,
+        _money_cell,
+        lambda group: status_of(group).money.model_usd,
+        grow=9,
+        right=True,
+        shorter=_shorter_money,
+        least=9,
+    ),
     Column(
         "share",
         "",
@@ -112,8 +143,8 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         lambda group: share(status_of(group).money.model_usd, status_of(group).money.cap_usd),
         priority=7,
     ),
-    Column("active", "ACTIVE", 6, _active_cell, lambda group: status_of(group).going, priority=2, right=True),
-    Column("eta", "ETA", 6, _eta_cell, lambda group: status_of(group).pending, priority=3, right=True),
+    Column("active", "ACTIVE", 6, _active_cell, lambda group: status_of(group).going, priority=2, right=True, shorter=_shorter_active),
+    Column("eta", "ETA", 6, _eta_cell, lambda group: status_of(group).pending, priority=3, right=True, shorter=_shorter_eta),
     Column("age", "AGE", 6, _age_cell, lambda group: status_of(group).created_at.timestamp(), priority=4, right=True),
     Column("note", "NOTE", 9, _note_cell, lambda group: status_of(group).simulated, priority=1),
 )
@@ -204,28 +235,36 @@ def group_title(group: AgentGroup) -> Line:
     )
 
 
+def group_why(group: AgentGroup) -> Line:
+    """Why a group is as it is, and which key changes that; only its phase where there is nothing to say."""
+    status = status_of(group)
+    sign = GROUP_SIGNS[status.phase]
+    what_to_do = "u lets it go on" if status.phase is GroupPhase.INTERRUPTED else ""
+    sentence = ": ".join(part for part in (status.message, what_to_do) if part)
+    return line(Span(f"{sign.glyph} {sentence or sign.word}", sign.tone))
+
+
 def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
     """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is."""
     status = status_of(group)
     money = status.money
     unconfirmed = line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
-    sign = GROUP_SIGNS[status.phase]
-    why = line(Span(f"{sign.glyph} {status.message or sign.word}", sign.tone))
+    parts = money_parts(money)
     paid = joined(
         (
-            line(f"{display_usd(money.spent_usd)} spent | {display_usd(money.reserved_usd)} reserved | {display_usd(money.left_usd)} left"),
+            line(f"{display_usd(parts.spent)} spent | {display_usd(parts.reserved)} reserved | {display_usd(parts.left)} left"),
             unconfirmed,
             honesty_marks(simulated=status.simulated, notional=status.notional_price),
         ),
     )
-    return (why, joined((line(strong(pass_rate_words(status))), _times(group, now))), paid, group_title(group))
+    return (group_why(group), joined((line(strong(pass_rate_words(status))), *_times(group, now))), paid, group_title(group))
 
 
-def _times(group: AgentGroup, now: datetime) -> Line:
+def _times(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
     status = status_of(group)
-    parts = [line(muted(f"created {clock_text(status.created_at, now)}"))]
+    created = line(muted(f"created {clock_text(status.created_at, now)}"))
     if status.ended_at is not None:
-        parts.append(line(muted(f"ended {clock_text(status.ended_at, now)}")))
-    elif status.deadline_at is not None:
-        parts.append(line(muted(f"times out {clock_text(status.deadline_at, now)}")))
-    return joined(parts)
+        return (line(muted(f"ended {clock_text(status.ended_at, now)}")), created)
+    if status.deadline_at is not None:
+        return (line(muted(f"times out {clock_text(status.deadline_at, now)}")), created)
+    return (created,)

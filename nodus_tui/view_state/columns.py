@@ -6,7 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
 
-from nodus_tui.view_state.cells import Line
+from nodus_tui.text import ELLIPSIS
+from nodus_tui.view_state.cells import Line, cut_line, line, line_width, safe_line
 
 Item = TypeVar("Item")
 SortValue = str | int | float | Decimal | None
@@ -31,6 +32,23 @@ class Column(Generic[Item]):
     """Cells it may take beyond `width`, where there is room."""
     right: bool = False
     """Aligned at the right: figures."""
+    figures: bool = False
+    """It holds figures, wherever it is aligned. A figure is shown whole, in fewer digits, or not at all: cut off it would be another."""
+    shorter: Callable[[Item, datetime], tuple[Line, ...]] | None = None
+    """What it shows instead where `cell` does not fit, longest first."""
+    least: int = 0
+    """Cells to which it gives way where even the columns that always stay do not fit; 0 means that it does not."""
+
+    def fitted(self, item: Item, now: datetime, width: int) -> Line:
+        """The cell in at most `width` cells of the screen."""
+        shown = safe_line(self.cell(item, now))
+        if line_width(shown) <= width:
+            return shown
+        for form in self.shorter(item, now) if self.shorter is not None else ():
+            shown = safe_line(form)
+            if line_width(shown) <= width:
+                return shown
+        return cut_line(line(ELLIPSIS), width) if self.right or self.figures else cut_line(shown, width)
 
 
 @dataclass(frozen=True)
@@ -64,7 +82,7 @@ def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ..
         pass
     while needed() > width and drop_from(1):
         pass
-    widths = {column.key: column.width for column in kept}
+    widths = _given_way({column.key: column.width for column in kept}, kept, needed() - width)
     spare = max(0, width - needed())
     for column in kept:
         taken = min(spare, max(0, column.prefer - column.width))
@@ -81,3 +99,14 @@ def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ..
             if taken >= room:
                 growing.remove(column)
     return tuple(Placed(column, widths[column.key]) for column in kept)
+
+
+def _given_way(widths: dict[str, int], kept: Sequence[Column[Item]], excess: int) -> dict[str, int]:
+    """Widths with the excess taken from the columns that can give way, always from the one that can give most."""
+    least = {column.key: column.least for column in kept if column.least}
+    for _ in range(max(0, excess)):
+        most = max(least, key=lambda key: widths[key] - least[key], default=None)
+        if most is None or widths[most] <= least[most]:
+            break
+        widths[most] -= 1
+    return widths

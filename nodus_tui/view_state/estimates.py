@@ -1,19 +1,23 @@
 """The estimate view: what a launch may cost at most and how long it takes, or everything that is wrong with its spec."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
-from nodus_tui.view_state.figures import span_text
 from nodus_tui.view_state.pass_rates import honesty_marks
 
-_LABEL = 18
+_LABEL = 20
+"""Cells of the labels: two more than the longest has, so that none runs into its figure."""
 
 
 def _minutes(minutes: Decimal) -> str:
-    return span_text(float(minutes) * 60) if minutes < 60 else f"{minutes:,.0f} min"
+    """Always in minutes, as the command line has it, so that two figures can be compared: `0.5 min`, `20 min`, `1,000 min`."""
+    digits = 0 if minutes >= 10 or minutes == minutes.to_integral_value() else 1 if minutes >= 1 else 2
+    whole, point, part = f"{minutes:,.{digits}f}".partition(".")
+    return f"{whole}{(point + part).rstrip('0').rstrip('.')} min"
 
 
 def _row(label: str, *parts: str | Span) -> Line:
@@ -37,14 +41,14 @@ def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
         _row("costs, at most", strong(display_usd(estimate.ceiling_usd)), muted(f"  (cap {display_usd(estimate.cap_usd)})")),
     ]
     if estimate.longest_seconds is not None:
-        lines.append(_row("longest time", span_text(float(estimate.longest_seconds))))
+        lines.append(_row("longest time", _minutes(estimate.longest_seconds / 60)))
     if estimate.cells is not None:
         lines.append(_row("cells", str(estimate.cells), muted(f"  sure to start: {estimate.cells_sure_to_start}")))
     if estimate.tasks is not None:
         lines.append(_row("tasks", str(estimate.tasks)))
     for hardware, seconds in estimate.seconds_by_hardware.items():
         price = estimate.usd_by_hardware.get(hardware)
-        lines.append(_row(hardware, f"~{span_text(float(seconds))}", muted(f"  {display_usd(price)}" if price is not None else "")))
+        lines.append(_row(hardware, f"~{_minutes(seconds / 60)}", muted(f"  {display_usd(price)}" if price is not None else "")))
     lines.extend(line(Span(f"  ! {note}", Tone.WARN)) for note in estimate.notes)
     return tuple(lines)
 
@@ -69,7 +73,7 @@ def _group_lines(estimate: Estimate) -> tuple[Line, ...]:
         _row(
             "wall clock, est.",
             strong(f"~{_minutes(estimate.wall_clock_minutes)}"),
-            muted(f"  at {estimate.minutes_per_case} min a case; m changes that"),
+            muted(f"  at {_minutes(estimate.minutes_per_case)} a case; m changes that"),
             *in_time,
         ),
     ]
@@ -101,6 +105,16 @@ def fault_lines(faults: tuple[Fault, ...]) -> tuple[Line, ...]:
         hint = f' – did you mean "{fault.suggestion}"?' if fault.suggestion else ""
         lines.append(line(Span("! ", Tone.BAD), strong(place or "the spec"), muted(f"  {fault.path}" if fault.path else "")))
         lines.append(line(f"  {fault.message}", Span(hint, Tone.KEY)))
+    return tuple(lines)
+
+
+def existing_lines(groups: Sequence[str], older: Sequence[str]) -> tuple[Line, ...]:
+    """Groups of the file that exist already with the same spec; `older` are those whose agent is another revision in the file."""
+    lines = [line(strong(name), muted(" exists with this spec: it is not launched twice, Enter opens it.")) for name in groups]
+    lines.extend(
+        line(Span(f"! {name} was launched with another revision of its agent: to run this one, give the group another name.", Tone.WARN))
+        for name in older
+    )
     return tuple(lines)
 
 

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -23,7 +22,15 @@ def span_text(seconds: float) -> str:
     if hours < 24:
         return f"{hours}h{minutes:02d}m"
     days, hours = divmod(hours, 24)
-    return f"{days}d{hours:02d}h"
+    return f"{days}d{hours:02d}h" if days < 100 else f"{days}d"
+
+
+def coarse_span_text(seconds: float) -> str:
+    """A span of time in its largest unit alone, for where two do not fit: `3m`, `10h`, `2d`."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return span_text(seconds)
 
 
 def forecast_text(seconds: float) -> str:
@@ -53,11 +60,12 @@ def clock_text(moment: datetime, now: datetime) -> str:
 
 
 def count_text(count: int) -> str:
-    """A count in at most five cells: `950`, `1.2k`, `34k`, `1.2M`."""
+    """A count in at most four cells, up to 999G: `950`, `1.2k`, `34k`, `1.2M`."""
     if count < 1000:
         return str(count)
     for unit, size in (("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)):
-        if count < size * 1000 or unit == "G":
+        # What would be rounded up to a thousand of a unit is one of the next.
+        if 2 * count < size * 1999 or unit == "G":
             scaled = Decimal(count) / size
             return f"{scaled:.1f}{unit}" if scaled < Decimal("9.95") else f"{scaled:.0f}{unit}"
     raise AssertionError("every count has a unit")
@@ -66,14 +74,6 @@ def count_text(count: int) -> str:
 def percent_text(fraction: float, digits: int = 1) -> str:
     """A fraction in percent."""
     return f"{100 * fraction:.{digits}f}%"
-
-
-def money_of(amount: Decimal, cap: Decimal) -> Line:
-    """An amount beside its cap; nearly used up is a warning."""
-    tone = Tone.PLAIN
-    if cap > 0 and amount >= cap * Decimal("0.9"):
-        tone = Tone.WARN
-    return line(Span(display_usd(amount), tone), muted(f"/{display_usd(cap)}"))
 
 
 def share(part: Decimal | int, whole: Decimal | int) -> float:

@@ -8,15 +8,16 @@ from nodus_tui.contract.money import display_usd, nano_from_usd
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.campaigns import group_title, status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line, line_width, muted, strong
+from nodus_tui.view_state.campaigns import group_title, group_why, status_of
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import clock_text, segments
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
+from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, searchable_run
-from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, searchable_run, waiting_at_own_caps
+from nodus_tui.view_state.wrapping import clipped
 
 _LABEL = 7
 """Cells of the labels before the bars."""
@@ -126,21 +127,24 @@ class GroupState:
         """Runs that have not ended."""
         return sum(count for phase, count in self.phases.items() if not phase.ended)
 
-    def head(self, width: int, now: datetime) -> tuple[Line, ...]:
+    def waiting_at_own_caps(self) -> tuple[AgentRun, ...]:
+        """The runs that a higher cap of their own lets go on, in order of their cases."""
+        return waiting_at_own_caps(self.rows.items())
+
+    def head(self, width: int, now: datetime, *, roomy: bool = False) -> tuple[Line, ...]:
         """The lines above the run table."""
         if self.group is None:
             return ()
         status = status_of(self.group)
         marks = honesty_marks(simulated=status.simulated, notional=status.notional_price)
         facts = joined((marks, _ending(self.group, now), group_title(self.group)))
-        lines = [cut_line(facts, width), *self.progress_lines(width), *money_lines(self.group, width)]
+        lines = [*clipped((facts,), width, 2 if roomy else 1), *self.progress_lines(width), *money_lines(self.group, width)]
         rate = [line(strong(pass_rate_words(status)))]
         if status.mean_reward is not None:
             rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
         lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
-        if status.message:
-            sign = GROUP_SIGNS[status.phase]
-            lines.append(line(Span(f"{sign.glyph} {status.message}", sign.tone)))
+        if status.message or status.phase is GroupPhase.INTERRUPTED:
+            lines.append(group_why(self.group))
         return tuple(lines)
 
     def progress_lines(self, width: int) -> tuple[Line, ...]:
@@ -185,16 +189,17 @@ def _ending(group: AgentGroup, now: datetime) -> Line:
 def money_lines(group: AgentGroup, width: int) -> tuple[Line, ...]:
     """spent | reserved | left of the cap, as a bar with its legend."""
     money = status_of(group).money
+    amounts = money_parts(money)
     parts = (
-        (nano_from_usd(money.spent_usd), Tone.INFO, "█"),
-        (nano_from_usd(money.reserved_usd), Tone.WARN, "▒"),
-        (nano_from_usd(money.left_usd), Tone.TRACK, "░"),
+        (nano_from_usd(amounts.spent), Tone.INFO, "█"),
+        (nano_from_usd(amounts.reserved), Tone.WARN, "▒"),
+        (nano_from_usd(amounts.left), Tone.TRACK, "░"),
     )
     legend = joined(
         (
-            line(Span(f"█ {display_usd(money.spent_usd)} spent", Tone.INFO)),
-            line(Span(f"▒ {display_usd(money.reserved_usd)} reserved", Tone.WARN)),
-            line(f"░ {display_usd(money.left_usd)} left of {display_usd(money.cap_usd)}"),
+            line(Span(f"█ {display_usd(amounts.spent)} spent", Tone.INFO)),
+            line(Span(f"▒ {display_usd(amounts.reserved)} reserved", Tone.WARN)),
+            line(f"░ {display_usd(amounts.left)} left of {display_usd(money.cap_usd)}"),
             line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
             line(f"+ {display_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
         ),

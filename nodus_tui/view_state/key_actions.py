@@ -30,7 +30,7 @@ class KeyAction:
     """A sentence for help and palette."""
     views: tuple[View, ...]
     footer: bool = True
-    """Whether the footer has room for it."""
+    """Whether the footer shows it where there is room; a view shows one that matters now in any case."""
     palette: bool = True
     changes: bool = False
     """It changes something in the backend."""
@@ -42,15 +42,18 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction(
         "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
     ),
+    KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
     KeyAction("extend", ("e",), "extend cap", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
+    KeyAction(
+        "extend_waiting", ("C",), "extend all", "Give every run that waits at its own cap one new, higher cap.", _TABLES, changes=True
+    ),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
-    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _TABLES, footer=False, changes=True),
-    KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
+    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _ALL, footer=False, changes=True),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _TABLES, footer=False),

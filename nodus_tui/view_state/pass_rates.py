@@ -32,6 +32,19 @@ def pass_rate_cell(status: AgentGroupStatus) -> Line:
     return line(strong(percent_text(status.pass_rate, 0)), f" [{100 * low:.0f}–{100 * high:.0f}] ", coverage)
 
 
+def shorter_pass_rate_cells(status: AgentGroupStatus) -> tuple[Line, ...]:
+    """The same in fewer cells, whole points, longest first: neither the interval nor the coverage is ever left out."""
+    coverage = muted(f"{status.coverage.scored}/{status.coverage.total}")
+    if status.pass_rate is None:
+        return ()
+    rate = strong(percent_text(status.pass_rate, 0))
+    if status.ci95 is None:
+        return (line(rate, muted(" no SE "), coverage),)
+    low, high = status.ci95
+    ends = f"{100 * low:.0f}–{100 * high:.0f}"
+    return (line(rate, f" [{ends}] ", coverage), line(rate, f" {ends} ", coverage), line(strong(f"{ends}%"), " ", coverage))
+
+
 def honesty_marks(*, simulated: bool, notional: bool) -> Line:
     """What a reader must know of every number of this group."""
     words = [word for word, holds in (("simulated", simulated), ("notional price", notional)) if holds]

@@ -1,15 +1,21 @@
 """What an action will do, in numbers, before a person says yes; and the new cap that is proposed to them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from nodus_tui.contract.money import MAX_USD, display_usd, parse_usd, usd_text
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.run_columns import run_status
 
+INTERRUPTED_WAITS = "The group is interrupted: nothing of it goes on until u resumes it."
+_LISTED = 3
+"""Groups that a question names; of more it tells the number."""
 TYPE_COUNT_FROM = 10
 """Ending this many runs at once asks for their number to be typed, so that no slip of a finger does it."""
 
@@ -36,7 +42,9 @@ def kill_group_question(group: AgentGroup) -> Question:
     lines = [
         line(strong(f"{status.pending} of {status.coverage.total} cases"), " have not ended; they stay unscored."),
         line(f"{_runs(status.going)} going: a call in flight is charged its worst case." if status.going else "No run is going."),
-        line(f"{display_usd(status.money.reserved_usd)} of reserved caps is released."),
+        line(
+            f"{display_usd(money_parts(status.money).reserved)} that is still set aside is released, less what calls in flight are charged."
+        ),
         line(muted(f"{status.coverage.scored} verdicts and {display_usd(status.money.model_usd)} of spend are kept.")),
     ]
     typed = str(status.pending) if status.pending >= TYPE_COUNT_FROM else ""
@@ -52,20 +60,109 @@ def kill_run_question(run: AgentRun) -> Question:
     return Question(f"Kill run {run.name}?", tuple(lines), "Kill")
 
 
-def quit_question(unfinished: tuple[AgentGroup, ...]) -> Question:
-    """Leaving while this process runs the work."""
-    going = sum(status_of(group).going for group in unfinished)
-    names = ", ".join(group.name for group in unfinished[:3]) + (" and others" if len(unfinished) > 3 else "")
-    lines = [
-        line("This process runs the work of ", strong(names), "."),
-        line(
-            f"{_runs(going)} going: no new call starts; calls in flight get 10 seconds to end, then they are charged their worst case."
-            if going
-            else "No run is going now; what waits goes on waiting.",
-        ),
-        line(muted("Everything is kept; start the console again and press u to go on.")),
-    ]
+def quit_question(unfinished: tuple[AgentGroup, ...], *, starts_anew: bool = False) -> Question:
+    """Leaving while this process runs the work. `starts_anew`: what is left is not gone on with, as in the demonstration."""
+    spending = sorted((group for group in unfinished if status_of(group).going), key=lambda group: -status_of(group).going)
+    stalled = [group for group in unfinished if not status_of(group).going and status_of(group).phase is GroupPhase.STALLED]
+    others = [group for group in unfinished if group not in spending and group not in stalled]
+    lines = [line("This process runs the work. ", muted("What leaving stops:"))]
+    lines.extend(line("  ", strong(group.name), f"  {_runs(status_of(group).going)} going") for group in spending[:_LISTED])
+    lines.extend(
+        line(muted(f"  {label}: "), _listed(groups))
+        for label, groups in (("more going", spending[_LISTED:]), ("no run going now", others), ("stalled at a cap", stalled))
+        if groups
+    )
+    if spending:
+        lines.append(line("No new call starts; calls in flight get 10 seconds to end, then they are charged their worst case."))
+    if starts_anew:
+        lines.append(line(muted("The demonstration starts anew each time: what stands here now is removed then.")))
+    else:
+        lines.append(line(muted("Everything is kept; start the console again and press u to go on.")))
     return Question("Stop the work and quit?", tuple(lines), "Stop and quit")
+
+
+def _listed(groups: Sequence[AgentGroup]) -> str:
+    names = ", ".join(group.name for group in groups[:_LISTED])
+    return names + (f" and {len(groups) - _LISTED} more" if len(groups) > _LISTED else "")
+
+
+@dataclass(frozen=True)
+class GroupExtension:
+    """One new cap for all runs of a group that wait at their own: what it does, in numbers."""
+
+    group: AgentGroup
+    runs: tuple[AgentRun, ...]
+    """The runs that wait at their own caps; at least one."""
+
+    @property
+    def least_cap(self) -> Decimal:
+        """The smallest cap among them."""
+        return min(_cap(run) for run in self.runs)
+
+    @property
+    def proposal(self) -> Decimal:
+        """Twice the largest cap among them, or the largest cap that a next call needs where that is more."""
+        needs = [needed for run in self.runs if (needed := run_status(run).needed_cap_usd) is not None]
+        return proposed_cap(max(_cap(run) for run in self.runs), max(needs, default=None))
+
+    def below(self, cap: Decimal) -> tuple[AgentRun, ...]:
+        """The runs that such a cap extends: the others have it, or more, already."""
+        return tuple(run for run in self.runs if _cap(run) < cap)
+
+    def lines(self) -> tuple[Line, ...]:
+        """How many wait, at which caps, and what the group's own cap leaves."""
+        caps = sorted({_cap(run) for run in self.runs})
+        at = display_usd(caps[0]) if len(caps) == 1 else f"{display_usd(caps[0])} to {display_usd(caps[-1])}"
+        parts = money_parts(status_of(self.group).money)
+        waits = "waits at its own cap" if len(self.runs) == 1 else "wait at their own caps"
+        return (
+            line(strong(_runs(len(self.runs))), f" of {self.group.name} {waits} of {at}."),
+            line(f"The group's cap of {display_usd(status_of(self.group).money.cap_usd)} leaves {display_usd(parts.left)}."),
+            line(muted("Each run ends as superseded; a new one goes on from its paid conversation with the new cap.")),
+            *((line(Span(INTERRUPTED_WAITS, Tone.WARN)),) if status_of(self.group).phase is GroupPhase.INTERRUPTED else ()),
+        )
+
+    def remark(self, cap: Decimal) -> Line:
+        """What a typed cap comes to: how many runs it extends, how many it does not help, and whether the group's cap has room."""
+        chosen = self.below(cap)
+        short = sum((run_status(run).needed_cap_usd or Decimal(0)) > cap for run in chosen)
+        aside = sum((cap - run_status(run).cost_usd for run in chosen), Decimal(0))
+        left = money_parts(status_of(self.group).money).left
+        said = [line(f"Extends {_runs(len(chosen))}; all at once they set aside {display_usd(aside)}.")]
+        if short:
+            said.append(line(Span(f"! {short} of them would wait again: the next call needs more.", Tone.WARN)))
+        if aside > left:
+            said.append(line(Span(f"! The group's cap leaves {display_usd(left)}: some wait for it (E raises it).", Tone.WARN)))
+        return joined(said, " ")
+
+    def question(self, cap: Decimal) -> Question:
+        """Asked before many are extended at once."""
+        count = len(self.below(cap))
+        return Question(
+            f"Extend {_runs(count)} of {self.group.name}?",
+            (line("Each goes on with a cap of ", strong(display_usd(cap)), "."), self.remark(cap)),
+            f"Extend {count}",
+            str(count) if count >= TYPE_COUNT_FROM else "",
+        )
+
+
+def _cap(run: AgentRun) -> Decimal:
+    return run.spec.max_cost_usd or Decimal(0)
+
+
+def extension_problem(run: AgentRun, successor: str = "") -> str:
+    """Why a run's cap cannot be extended, as a sentence that says what can be done instead; empty when it can be."""
+    status = run_status(run)
+    if successor or not status.current or status.phase is RunPhase.SUPERSEDED:
+        return f"{run.name} was superseded: " + (
+            f"extend {successor}, which stands for its case now (n opens it)." if successor else "another run stands for its case now."
+        )
+    if status.phase.ended:
+        what = "its verdict stands" if status.phase is RunPhase.SUCCEEDED else "r runs its case again instead"
+        return f"{run.name} has ended ({status.phase.value}), so no cap holds it: {what}."
+    if run.spec.max_cost_usd is None:
+        return f"{run.name} has no cap of its own."
+    return ""
 
 
 def _round_up(amount: Decimal) -> Decimal:

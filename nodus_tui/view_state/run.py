@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import display_usd, usd_text
 from nodus_tui.contract.phases import CallState, RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
 from nodus_tui.text import safe_text, wrap
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, money_of, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import honesty_marks
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import queue_seconds, run_seconds, run_status, verdict_line, why_line
@@ -31,7 +32,11 @@ _CALL_TONES = {
 def _cost_cell(call: CallRecord, _now: datetime) -> Line:
     if call.state == CallState.RESERVED.value:
         return line(NOTHING)
-    return line(Span(display_usd(call.cost_usd), Tone.MARK if call.state == CallState.UNCONFIRMED.value else Tone.PLAIN))
+    return line(Span(display_usd(call.cost_usd), _cost_tone(call)))
+
+
+def _cost_tone(call: CallRecord) -> Tone:
+    return Tone.MARK if call.state == CallState.UNCONFIRMED.value else Tone.PLAIN
 
 
 def _input_cell(call: CallRecord, _now: datetime) -> Line:
@@ -40,6 +45,13 @@ def _input_cell(call: CallRecord, _now: datetime) -> Line:
     alarm = line(Span("!", Tone.BAD)) if call.over_bound else ()
     cached = line(muted(f" ({count_text(call.cached_input_tokens)} cached)")) if call.cached_input_tokens else ()
     return (*alarm, *line(count_text(call.input_tokens)), *cached)
+
+
+def _shorter_input(call: CallRecord, _now: datetime) -> tuple[Line, ...]:
+    if call.input_tokens is None:
+        return ()
+    alarm = line(Span("!", Tone.BAD)) if call.over_bound else ()
+    return ((*alarm, *line(count_text(call.input_tokens))),)
 
 
 def _output_cell(call: CallRecord, _now: datetime) -> Line:
@@ -74,10 +86,21 @@ CALL_COLUMNS: tuple[Column[CallRecord], ...] = (
         9,
         lambda call, _now: line(muted(display_usd(call.reserved_usd))),
         lambda call: call.reserved_usd,
+        grow=4,
         right=True,
+        shorter=lambda call, _now: usd_cell_forms(call.reserved_usd, Tone.MUTED),
     ),
-    Column("cost", "COST", 9, _cost_cell, lambda call: call.cost_usd, right=True),
-    Column("input", "IN", 6, _input_cell, lambda call: call.input_tokens, grow=8, right=True),
+    Column(
+        "cost",
+        "COST",
+        9,
+        _cost_cell,
+        lambda call: call.cost_usd,
+        grow=4,
+        right=True,
+        shorter=lambda call, _now: usd_cell_forms(call.cost_usd, _cost_tone(call)),
+    ),
+    Column("input", "IN", 6, _input_cell, lambda call: call.input_tokens, grow=8, right=True, shorter=_shorter_input),
     Column("output", "OUT", 5, _output_cell, lambda call: call.output_tokens, right=True),
     Column("took", "TOOK", 6, _took_cell, lambda call: call.started_at.timestamp(), priority=2, right=True),
     Column("note", "NOTE", 10, _note_cell, lambda call: call.error, priority=1, grow=60),
@@ -192,6 +215,33 @@ class RunState:
             self._wrapped.clear()
         self._wrapped[(turn.index, width)] = (turn, made)
         return made
+
+    def silence(self, now: datetime) -> tuple[Line, ...]:
+        """What stands where nothing has been said: what the run waits for, and what its next call needs."""
+        if self.run is None:
+            return ()
+        status = run_status(self.run)
+        lines = [line(muted("Nothing was said." if status.phase.ended else "Nothing has been said yet."))]
+        why = why_line(self.run, now)
+        if why:
+            waits = "It is " if status.phase is RunPhase.INTERRUPTED else "It waits for "
+            lines.append((muted("It ended: " if status.phase.ended else waits), *why))
+        elif status.phase is RunPhase.RUNNING and status.in_flight_usd:
+            lines.append(line(f"Its first call is under way and costs {display_usd(status.in_flight_usd)} at most."))
+        lines.extend(self._needs(self.run))
+        return tuple(lines)
+
+    def _needs(self, run: AgentRun) -> tuple[Line, ...]:
+        status = run_status(run)
+        if status.phase.ended:
+            return ()
+        cap = display_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
+        if status.needed_cap_usd is not None:
+            least = f"${usd_text(status.needed_cap_usd)}"
+            return (line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap} (e extends it)")),)
+        if status.phase is RunPhase.PENDING and run.spec.max_cost_usd is not None:
+            return (line("To start it needs a slot, and ", strong(cap), " of the group's cap to set aside."),)
+        return ()
 
     def conversation_end(self, now: datetime) -> Line:
         """That the model is answering, as the line below the last turn; what a run waits for stands in its facts."""

@@ -1,13 +1,16 @@
 """The columns of the run table: where each run is, what it cost of its cap, what it waits for."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, money_of, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Searchable
+from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
 
 _PHASE_ORDER = {
@@ -43,6 +46,12 @@ def _task_cell(run: AgentRun, _now: datetime) -> Line:
     return line(run.spec.task_id or run.name, muted(repeated + again))
 
 
+def _shorter_task(run: AgentRun, _now: datetime) -> tuple[Line, ...]:
+    """Which try it is goes first: the run's own view and its name tell it too."""
+    repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
+    return (line(run.spec.task_id or run.name, muted(repeated)), line(run.spec.task_id or run.name))
+
+
 def verdict_line(status: AgentRunStatus) -> Line:
     """The verdict; of an ended run without one, that it is unscored."""
     if status.verdict is not None:
@@ -58,8 +67,12 @@ def _cap_of(run: AgentRun) -> Line:
     status = run_status(run)
     if run.spec.max_cost_usd is None:
         return line(NOTHING)
-    mark = line(Span(" u", Tone.MARK)) if status.unconfirmed_usd else ()
-    return (*money_of(status.cost_usd, run.spec.max_cost_usd), *mark)
+    return money_of(status.cost_usd, run.spec.max_cost_usd, unconfirmed=bool(status.unconfirmed_usd))
+
+
+def _shorter_cap_of(run: AgentRun, _now: datetime) -> tuple[Line, ...]:
+    status = run_status(run)
+    return shorter_money_of(status.cost_usd, run.spec.max_cost_usd or Decimal(0), unconfirmed=bool(status.unconfirmed_usd))
 
 
 def _share_cell(run: AgentRun, _now: datetime) -> Line:
@@ -89,10 +102,18 @@ def why_line(run: AgentRun, now: datetime) -> Line:
         words = "the group's cap"
     elif status.phase is RunPhase.WAITING and status.reason is Reason.MAX_COST_REACHED:
         words = "its own cap"
+    tone = run_sign(status.phase, status.reason).tone
+    if words and not until and status.message.casefold().startswith(words.casefold()):
+        # The sentence says the words itself.
+        return line(Span(status.message, tone))
     head = " ".join(part for part in (words, until) if part)
-    return line(
-        Span(head, run_sign(status.phase, status.reason).tone), muted(f" · {status.message}" if status.message and head else status.message)
-    )
+    return line(Span(head, tone), muted(f" · {status.message}" if status.message and head else status.message))
+
+
+def waiting_at_own_caps(runs: Iterable[AgentRun]) -> tuple[AgentRun, ...]:
+    """The current runs that a higher cap of their own lets go on, in order of their cases."""
+    waiting = (run for run in runs if run_status(run).current and run_status(run).phase is RunPhase.WAITING)
+    return tuple(sorted(waiting, key=lambda run: (run.spec.case, run.name)))
 
 
 def run_seconds(run: AgentRun, now: datetime) -> float:
@@ -131,7 +152,7 @@ def _verdict_sort(run: AgentRun) -> int | None:
 
 RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
     Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), lambda run: run.spec.case, right=True),
-    Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20),
+    Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20, shorter=_shorter_task, least=6),
     Column(
         "phase",
         "PHASE",
@@ -139,15 +160,27 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         lambda run, _now: run_sign(run_status(run).phase, run_status(run).reason).spans(),
         lambda run: _PHASE_ORDER[run_status(run).phase],
         grow=1,
+        least=9,
     ),
-    Column("verdict", "VERDICT", 12, lambda run, _now: verdict_line(run_status(run)), _verdict_sort),
-    Column("cost", "COST/CAP", 14, lambda run, _now: _cap_of(run), lambda run: run_status(run).cost_usd, grow=4, right=True),
+    Column("verdict", "VERDICT", 12, lambda run, _now: verdict_line(run_status(run)), _verdict_sort, least=9),
+    Column(
+        "cost",
+        "COST/CAP",
+        15,
+        lambda run, _now: _cap_of(run),
+        lambda run: run_status(run).cost_usd,
+        prefer=18,
+        grow=4,
+        right=True,
+        shorter=_shorter_cap_of,
+        least=9,
+    ),
     Column("share", "", 5, _share_cell, lambda run: share(run_status(run).cost_usd, run.spec.max_cost_usd or 0), priority=4),
     Column("tokens", "TOKENS", 9, _tokens_cell, lambda run: run_status(run).input_tokens, priority=5, right=True),
     Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=3, right=True),
     Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=2, right=True),
     Column("queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True),
-    Column("why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=26, grow=70),
+    Column("why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=24, grow=72, priority=1),
     Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24),
 )
 

@@ -45,6 +45,18 @@ class ChoiceRow(Widget, can_focus=True):
         self.chosen = max(0, min(len(self.labels) - 1, self.chosen + by))
         self.refresh()
 
+    def step(self, by: int) -> bool:
+        """Choose the next or the one before, where there is one; says whether there was."""
+        before = self.chosen
+        self.action_choose(by)
+        return self.chosen != before
+
+    def enter_from(self, by: int) -> None:
+        """Take the focus at the first choice, or coming backwards at the last."""
+        self.chosen = 0 if by > 0 else len(self.labels) - 1
+        self.focus()
+        self.refresh()
+
     def action_press(self) -> None:
         """Take what is chosen."""
         self.post_message(self.Pressed(self.chosen))

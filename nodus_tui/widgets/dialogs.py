@@ -1,6 +1,7 @@
 """Dialogs: a question with Cancel chosen at first, a question for one text, and the list of all keys."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,13 +14,13 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.key_actions import MOVING, VIEW_TITLES, View, actions_of, shown_key
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
+from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.choice_row import ChoiceRow
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
-from nodus_tui.widgets.wrapping import wrapped
 
-HELP_INDENT = 15
-"""Cells of the keys before what they do."""
+HELP_INDENT = 16
+"""Cells of the keys before what they do: one more than the longest keys take."""
 
 DIALOG_CSS = """
 ModalScreen { align: center middle; background: $background 60%; }
@@ -39,8 +40,8 @@ class ConfirmDialog(ModalScreen[bool]):
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n,q", "cancel", show=False),
-        Binding("tab", "app.focus_next", show=False),
-        Binding("shift+tab", "app.focus_previous", show=False),
+        Binding("tab", "step(1)", show=False),
+        Binding("shift+tab", "step(-1)", show=False),
     ]
 
     def __init__(self, question: Question) -> None:
@@ -66,6 +67,17 @@ class ConfirmDialog(ModalScreen[bool]):
         self.query_one("#text", SpanBlock).show(lambda width: wrapped(lines, width))
         self.query_one("#typed" if self.question.typed else "#choices").focus()
 
+    def action_step(self, by: int) -> None:
+        """To the next button, or the one before; what is typed is one more stop, and behind the last comes the first."""
+        row = self.query_one(ChoiceRow)
+        if not row.has_focus:
+            row.enter_from(by)
+        elif not row.step(by):
+            if self.question.typed:
+                self.query_one("#typed").focus()
+            else:
+                row.enter_from(by)
+
     def on_input_submitted(self, _event: Input.Submitted) -> None:
         """The typed text leads to the buttons, it does nothing by itself."""
         self.query_one(ChoiceRow).focus()
@@ -87,8 +99,16 @@ class ConfirmDialog(ModalScreen[bool]):
         self.dismiss(result=False)
 
 
+@dataclass(frozen=True)
+class Switch:
+    """A choice of two beside a text: what holds now, and what Tab would change."""
+
+    off: tuple[str, str]
+    on: tuple[str, str]
+
+
 class PromptDialog(ModalScreen[tuple[str, bool] | None]):
-    """Asks for one text, says what is wrong with it as it is typed, and offers one switch where there is one."""
+    """Asks for one text, says what is wrong with it or what it comes to as it is typed, and offers one switch where there is one."""
 
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -97,7 +117,14 @@ class PromptDialog(ModalScreen[tuple[str, bool] | None]):
     ]
 
     def __init__(
-        self, title: str, lines: Sequence[Line], *, value: str, problem: Callable[[str], str], switch: tuple[str, str] | None = None
+        self,
+        title: str,
+        lines: Sequence[Line],
+        *,
+        value: str,
+        problem: Callable[[str], str],
+        switch: Switch | None = None,
+        remark: Callable[[str], Line] | None = None,
     ) -> None:
         super().__init__()
         self.title_text = title
@@ -105,6 +132,7 @@ class PromptDialog(ModalScreen[tuple[str, bool] | None]):
         self.value = value
         self.problem = problem
         self.switch = switch
+        self.remark = remark
         self.switched = False
 
     def compose(self) -> ComposeResult:
@@ -133,9 +161,10 @@ class PromptDialog(ModalScreen[tuple[str, bool] | None]):
             if problem
             else line(Span("Enter", Tone.KEY), muted(" does it  "), Span("Esc", Tone.KEY), muted(" cancels"))
         )
-        lines: list[Line] = [below]
+        lines: list[Line] = [self.remark(value), (), below] if self.remark is not None and not problem else [below]
         if self.switch is not None:
-            lines += [(), line(Span("Tab", Tone.KEY), muted("  "), self.switch[self.switched])]
+            holds, other = self.switch.on if self.switched else self.switch.off
+            lines += [(), line(holds), line(Span("Tab", Tone.KEY), muted(f" {other}"))]
         self.query_one("#problem", SpanBlock).show(lambda width: wrapped(lines, width))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

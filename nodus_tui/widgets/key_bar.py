@@ -1,15 +1,38 @@
 """The footer: the keys that work here, made from the list of actions, as many as the width holds."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width
-from nodus_tui.view_state.key_actions import View, actions_of, shown_key
+from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, shown_key
 
 _ALWAYS = ("help", "quit")
 
 
-def key_line(view: View, width: int) -> Line:
-    """`Enter open  / filter  …  ? help  q quit`; help and quit always have their place."""
-    actions = [action for action in actions_of(view) if action.footer]
-    shown = {action.id: line(Span(shown_key(action.keys[0]), Tone.KEY), Span(f" {action.word}  ", Tone.MUTED)) for action in actions}
+@dataclass(frozen=True)
+class Offer:
+    """What a view offers at the moment."""
+
+    now: frozenset[str] = frozenset()
+    """Ids of actions that matter now: they are shown first."""
+    without: frozenset[str] = frozenset()
+    """Ids of actions that would do nothing now: they are not shown."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What an action does now, by its id, where the list of actions has another word."""
+
+
+NOTHING_SPECIAL = Offer()
+
+
+def _words(action: KeyAction, offer: Offer) -> Line:
+    return line(Span(shown_key(action.keys[0]), Tone.KEY), Span(f" {offer.words.get(action.id, action.word)}  ", Tone.MUTED))
+
+
+def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL) -> Line:
+    """`Enter open  / filter  …  ? help  q quit`; help and quit always have their place, what matters now comes first."""
+    actions = [action for action in actions_of(view) if (action.footer or action.id in offer.now) and action.id not in offer.without]
+    actions.sort(key=lambda action: action.id not in offer.now)
+    shown = {action.id: _words(action, offer) for action in actions}
     room = width - 1 - sum(line_width(shown[always]) for always in _ALWAYS if always in shown)
     kept: list[str] = []
     for action in actions:

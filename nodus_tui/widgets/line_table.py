@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, plain, safe_line
+from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
 from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
@@ -181,7 +181,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         key = self.rows.key_at(index)
         item = self.rows.item(key)
         self.rows_made += 1
-        cells = tuple(cut_line(placed.column.cell(item, self.now), placed.width) for placed in self._placed)
+        cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
         mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
         return _Drawn(key, cells, mark)
 

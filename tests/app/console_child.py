@@ -10,9 +10,16 @@ from console_records import every_kind_of_run, group
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import show_console
+from nodus_tui.cli.failures import report
 
 if __name__ == "__main__":
     backend = ScriptedBackend([group()], every_kind_of_run(), scheduling=True)
-    code = asyncio.run(show_console(backend, start_at="fleet"))
+    if "broken" in sys.argv[2:]:
+        backend.breaks = ZeroDivisionError("a fault that no backend should have")
+    try:
+        code = asyncio.run(show_console(backend, start_at="fleet"))
+    except ZeroDivisionError as error:
+        # As the command line does it with whatever a verb raises.
+        code = report(error) or 0
     Path(sys.argv[1]).write_text(f"{backend.stopped_with}", encoding="utf-8")
     sys.exit(code)

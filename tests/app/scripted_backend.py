@@ -29,6 +29,11 @@ class ScriptedBackend:
         self.transcripts: dict[str, Transcript] = {}
         self.cursor = 100
         self.scheduling = scheduling
+        self.elsewhere = False
+        self.unchanged: set[str] = set()
+        """Resources that an apply finds as they are in the workspace."""
+        self.breaks: Exception | None = None
+        """What no backend may raise, and one with a fault does."""
         self.acted: list[Action] = []
         self.applied: list[SpecBundle] = []
         self.stopped_with: list[float] = []
@@ -60,12 +65,19 @@ class ScriptedBackend:
         for reader in self._readers:
             reader.put_nowait(error)
 
-    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "") -> ApplyOutcome:
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         if self.refuse is not None:
             raise self.refuse
         if not dry_run:
             self.applied.append(bundle)
-        documents = tuple(AppliedDocument(kind=each.resource.kind, name=each.resource.name, outcome="created") for each in bundle)
+        documents = tuple(
+            AppliedDocument(
+                kind=each.resource.kind,
+                name=each.resource.name,
+                outcome="unchanged" if each.resource.name in self.unchanged else "created",
+            )
+            for each in bundle
+        )
         return ApplyOutcome(dry_run=dry_run, documents=documents)
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
@@ -88,6 +100,8 @@ class ScriptedBackend:
         return self.transcripts.get(run) or conversation(run)
 
     async def act(self, action: Action) -> ActionOutcome:
+        if self.breaks is not None:
+            raise self.breaks
         if self.refuse is not None:
             raise self.refuse
         self.acted.append(action)
@@ -113,7 +127,9 @@ class ScriptedBackend:
             self._readers.remove(queue)
 
     async def info(self) -> BackendInfo:
-        return BackendInfo(name="scripted", version="0", workspace="nowhere", scheduling=self.scheduling, scheduler_elsewhere=False)
+        return BackendInfo(
+            name="scripted", version="0", workspace="nowhere", scheduling=self.scheduling, scheduler_elsewhere=self.elsewhere
+        )
 
     async def stop_work(self, *, grace_seconds: float) -> None:
         self.stopped_with.append(grace_seconds)

@@ -13,11 +13,13 @@ from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.view_state.key_actions import View, actions_of
+from nodus_tui.widgets.span_block import SpanBlock
 
 SPEC = Path(__file__).parents[2] / "examples" / "hello-simulated.yaml"
 
@@ -285,7 +287,7 @@ async def test_launching_shows_the_estimate_before_anything_starts() -> None:
             "$10.00",
             "sure to start: 97 of 100",
             "1 → 1,000 min",
-            "25 → 40m",
+            "25 → 40 min",
             "±9.8 points",
             "longer than the timeout",
             "H100 $43.33",
@@ -306,9 +308,35 @@ async def test_a_broken_spec_shows_every_fault_with_its_line(tmp_path: Path) -> 
         await launch(app, pilot, spec)
         assert "broken.yaml:2:" in screen_text(app)
         assert "AgentGroup" in screen_text(app)
+        assert "launch  r" not in screen_lines(app)[-1]
+        assert "r read again" in screen_lines(app)[-1]
         await press(app, pilot, "enter")
         assert backend.applied == []
         assert "nothing to launch yet" in screen_text(app)
+
+
+async def test_a_group_that_exists_is_opened_and_not_launched() -> None:
+    backend = ScriptedBackend([group("hello-simulated")], [])
+    backend.estimates = (estimate("hello-simulated"),)
+    backend.unchanged = {"hello-simulated", "solver-simulated"}
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, SPEC)
+        assert "hello-simulated exists with this spec" in screen_text(app)
+        assert "hello-simulated exists: Enter opens it" in screen_text(app)
+        assert "Enter open it" in screen_lines(app)[-1]
+        await press(app, pilot, "enter")
+        assert backend.applied == []
+        assert "campaigns › hello-simulated" in screen_lines(app)[0]
+        assert "nothing was launched" in screen_text(app)
+
+
+async def test_results_of_another_agent_are_not_offered_as_those_of_the_file() -> None:
+    backend = ScriptedBackend([group("hello-simulated")], [])
+    backend.estimates = (estimate("hello-simulated"),)
+    backend.unchanged = {"hello-simulated"}
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, SPEC)
+        assert "hello-simulated was launched with another revision of its agent" in screen_text(app)
 
 
 async def test_a_refused_launch_shows_the_backends_faults() -> None:
@@ -353,7 +381,7 @@ async def test_leaving_asks_when_work_would_stop_and_stops_it_in_order() -> None
     async with console(backend) as (app, pilot):
         await press(app, pilot, "ctrl+c")
         assert "Stop the work and quit?" in screen_text(app)
-        assert "20 runs going" in screen_text(app)
+        assert "fleet  10 runs going" in screen_text(app)
         await press(app, pilot, "enter")
         assert backend.stopped_with == []
         assert app.return_value is None
@@ -362,6 +390,67 @@ async def test_leaving_asks_when_work_would_stop_and_stops_it_in_order() -> None
         await pilot.pause()
         assert backend.stopped_with == [10.0]
         assert app.return_value == 0
+
+
+async def test_a_console_that_takes_over_says_so_and_asks_before_it_leaves() -> None:
+    backend = fleet()
+    backend.elsewhere = True
+    async with console(backend) as (app, pilot):
+        assert "another process does this workspace's work" in screen_text(app)
+        backend.elsewhere, backend.scheduling = False, True
+        await app.look_who_works()
+        await settled(app, pilot)
+        assert "This window does the work now" in screen_text(app)
+        app.screen._end_notice(app.screen._notices_told)
+        await settled(app, pilot)
+        assert "this window does the work" in screen_text(app)
+        await press(app, pilot, "q")
+        assert "Stop the work and quit?" in screen_text(app)
+
+
+async def test_q_asks_anew_who_does_the_work() -> None:
+    backend = fleet()
+    async with console(backend) as (app, pilot):
+        backend.scheduling = True
+        await press(app, pilot, "q")
+        assert "Stop the work and quit?" in screen_text(app)
+
+
+async def test_looking_who_works_paints_nothing_while_nothing_changed() -> None:
+    async with console(fleet()) as (app, _pilot):
+        blocks = list(app.screen.query(SpanBlock))
+        before = [block.lines_refreshed for block in blocks]
+        await app.look_who_works()
+        assert [block.lines_refreshed for block in blocks] == before
+
+
+async def test_the_demonstrations_quit_dialog_promises_nothing() -> None:
+    async with console(fleet(scheduling=True), starts_anew=True) as (app, pilot):
+        await press(app, pilot, "q")
+        assert "The demonstration starts anew each time" in screen_text(app)
+
+
+async def test_a_run_that_has_not_spoken_says_what_it_waits_for_and_needs() -> None:
+    backend = fleet()
+    silent = Transcript(run="", turns=(), calls=())
+    backend.transcripts = dict.fromkeys(backend.runs, silent)
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, *"jjjjjjjjj", "enter")
+        shown = screen_text(app)
+        assert "Nothing has been said yet." in shown
+        assert "It waits for the group's cap · waits for $0.04 of the group's cap" in shown
+        assert "To start it needs a slot, and $0.06 of the group's cap to set aside." in shown
+        backend.emit(changed("AgentRun", "fleet-0009-a1", 101, of="fleet", phase="Waiting", neededCapUSD="0.0823"))
+        await settled(app, pilot)
+        assert "Its next call needs a cap of at least $0.0823; it has $0.06 (e extends it)" in screen_text(app)
+
+
+async def test_tab_in_a_run_says_where_it_leads() -> None:
+    async with console(fleet(), start_at="fleet") as (app, pilot):
+        await press(app, pilot, "enter")
+        assert "Tab to calls" in screen_lines(app)[-1]
+        await press(app, pilot, "tab")
+        assert "Tab to conversation" in screen_lines(app)[-1]
 
 
 async def test_sorting_by_key_and_by_click() -> None:

@@ -54,12 +54,12 @@ class Terminal:
 
 
 @contextmanager
-def terminal(report: Path, **environment: str) -> Iterator[Terminal]:
+def terminal(report: Path, *more: str, **environment: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLORTERM", "TEXTUAL"}}
     child = subprocess.Popen(
-        [sys.executable, str(CHILD), str(report)],
+        [sys.executable, str(CHILD), str(report), *more],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -101,6 +101,22 @@ def test_leaving_by_key_asks_and_gives_the_terminal_back(tmp_path: Path) -> None
     assert code == 0
     assert console.seen.rfind(b"\x1b[?1049l") > console.seen.rfind(b"\x1b[?1049h")
     assert report.read_text(encoding="utf-8") == "[10.0]"
+
+
+def test_a_fault_of_the_backend_ends_in_one_sentence_with_its_details_in_the_log(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report, "broken", NODUS_HOME=str(tmp_path), NODUS_DEBUG="0") as console:
+        console.read_until(b"sum-000")
+        console.type(b"jjjjx")
+        console.read_until(b"Kill run")
+        console.type(b"\x1b[C\r")
+        code = console.read_to_end()
+    assert code == 4
+    after = console.seen[console.seen.rfind(b"\x1b[?1049l") :].decode()
+    assert "an unexpected ZeroDivisionError: a fault that no backend should have" in after
+    assert "Traceback" not in console.seen.decode(errors="replace")
+    assert "Traceback" in (tmp_path / "logs" / "errors.log").read_text(encoding="utf-8")
+    assert report.read_text(encoding="utf-8") == "[2.0]", "the work of this process was stopped in order"
 
 
 def test_no_color_is_honoured(tmp_path: Path) -> None:

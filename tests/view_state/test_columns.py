@@ -1,10 +1,20 @@
 """Columns drop out by priority, and the rest shares the width."""
 
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from console_records import NOW, group, run, usd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent_group import Coverage
 from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS
+from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.columns import GAP, place
+from nodus_tui.view_state.money import usd_forms
 from nodus_tui.view_state.run_columns import RUN_COLUMNS
 
 
@@ -31,3 +41,83 @@ def test_with_room_everything_is_there() -> None:
 def test_columns_that_always_stay_do_so_however_narrow() -> None:
     kept = {each.column.key for each in place(RUN_COLUMNS, 10)}
     assert kept == {column.key for column in RUN_COLUMNS if column.priority == 0}
+
+
+WIDTHS = (60, 80, 100, 120, 160)
+"""Of the terminal: what a table has of it is two cells for the cursor's mark and one for the scrollbar less."""
+MONEY = re.compile(r"<?\$[0-9][0-9,.]*[kMG]?")
+
+
+def shown(columns, item, width: int) -> dict[str, str]:
+    return {each.column.key: plain(each.column.fitted(item, NOW, each.width)) for each in place(columns, width - 3)}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("cost", ["0", "0.00033", "0.0012", "0.0074", "0.0511", "12.5"])
+@pytest.mark.parametrize("cap", ["0.0074", "0.06", "1.00", "1234.56"])
+@pytest.mark.parametrize("unconfirmed", ["0", "0.0003"])
+def test_money_is_shown_whole_or_not_at_all(width: int, cost: str, cap: str, unconfirmed: str) -> None:
+    whole = {form for amount in (usd(cost), usd(cap)) for form in usd_forms(amount)}
+    item = run(1, cap=cap, cost_usd=usd(cost), unconfirmed_usd=usd(unconfirmed))
+    of_group = group(cap=cap, spent=cost, reserved="0", unconfirmed=unconfirmed)
+    for text in (shown(RUN_COLUMNS, item, width)["cost"], shown(CAMPAIGN_COLUMNS, of_group, width)["spent"]):
+        assert "…" not in text
+        assert set(MONEY.findall(text)) <= whole
+        assert MONEY.findall(text)
+        assert text.endswith(" u") == (unconfirmed != "0")
+
+
+def test_a_small_cap_stands_beside_its_cost_where_both_fit() -> None:
+    item = run(1, cap="0.0074", cost_usd=usd("0.0012"))
+    assert [shown(RUN_COLUMNS, item, width)["cost"] for width in (60, 80, 120)] == ["$0.0012", "$0.0012/$0.0074", "$0.0012/$0.0074"]
+    smaller = run(1, cap="0.0074", cost_usd=usd("0.00033"), unconfirmed_usd=usd("0.00033"))
+    assert [shown(RUN_COLUMNS, smaller, width)["cost"] for width in (80, 120)] == ["$0.00033 u", "$0.00033/$0.0074 u"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_figure_of_a_group_is_whole_or_left_out(width: int) -> None:
+    large = group(
+        tasks=100,
+        pending=0,
+        going=1000,
+        max_active=1000,
+        coverage=Coverage(scored=1000, total=1000),
+        pass_rate=1.0,
+        ci95=(0.722, 1.0),
+        created_at=NOW - timedelta(days=400),
+    )
+    cells = shown(CAMPAIGN_COLUMNS, large, width)
+    assert cells["pass"] in {"100% [72–100] 1000/1000", "100% 72–100 1000/1000", "72–100% 1000/1000"}
+    assert cells.get("active", "1000") in {"1000", "1000/1000"}
+    assert cells.get("done", "1000") in {"1000", "1000/1000"}
+    assert cells.get("age", "400d") == "400d"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_phase_of_a_group_is_a_whole_word_from_eighty_columns_on(width: int) -> None:
+    cell = shown(CAMPAIGN_COLUMNS, group(phase=GroupPhase.INTERRUPTED), width)["phase"]
+    assert cell == "¦ Interrupted" or width < 80
+
+
+def test_a_try_that_does_not_fit_leaves_the_whole_task() -> None:
+    item = run(39, task="errand-39", attempt=2)
+    assert [shown(RUN_COLUMNS, item, width)["task"] for width in (80, 160)] == ["errand-39", "errand-39 try 2"]
+
+
+@given(st.integers(57, 76))
+def test_from_sixty_columns_on_nothing_is_cut_off_at_the_edge(width: int) -> None:
+    for columns in (RUN_COLUMNS, CAMPAIGN_COLUMNS):
+        placed = place(columns, width)
+        assert sum(each.width for each in placed) + GAP * (len(placed) - 1) <= width
+
+
+@given(st.decimals(min_value=0, max_value=10**9, places=9))
+def test_every_form_of_an_amount_is_near_it_or_says_less_than(amount: Decimal) -> None:
+    for form in usd_forms(amount):
+        if form.startswith("<"):
+            assert amount < Decimal(form[2:])
+            continue
+        unit = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}.get(form[-1], 1)
+        value = Decimal(form.strip("$kMG").replace(",", "")) * unit
+        assert abs(value - amount) <= max(amount / 2, Decimal("0.005"))
+        assert (value == 0) == (amount == 0)

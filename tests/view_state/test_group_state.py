@@ -7,9 +7,11 @@ from console_records import NOW, changed, created, every_kind_of_run, group, run
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
 from nodus_tui.view_state.group import GroupState
+from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, why_line
 
 
@@ -100,6 +102,15 @@ def test_a_wait_says_for_what_and_until_when() -> None:
     assert why_line(state.rows.item("fleet-0000-a1"), NOW) == ()
 
 
+def test_a_reason_is_not_said_twice() -> None:
+    def said(message: str, **status) -> str:
+        return plain(why_line(run(1, message=message, **status), NOW))
+
+    assert said("killed by ada", phase=RunPhase.CANCELLED, reason=Reason.KILLED) == "killed by ada"
+    assert said("", phase=RunPhase.CANCELLED, reason=Reason.KILLED) == "killed"
+    assert said("superseded by fleet-0001-a2", phase=RunPhase.SUPERSEDED, reason=Reason.SUPERSEDED) == "superseded by fleet-0001-a2"
+
+
 def test_unscored_is_never_shown_as_a_verdict() -> None:
     cells = cells_of(loaded(), "fleet-0010-a1")
     assert cells["verdict"] == "– unscored"
@@ -115,6 +126,20 @@ def test_unconfirmed_and_simulated_are_marked() -> None:
 def test_the_head_never_shows_a_pass_rate_without_its_coverage() -> None:
     state = loaded()
     assert "70.0% ± 14.2 (SE 7.2), 40/100 scored" in head_text(state)
+
+
+def test_what_going_runs_spent_is_spent_and_the_parts_add_up_to_the_cap() -> None:
+    item = group(spent="1.00", reserved="0.50", model="1.20")
+    status = status_of(item)
+    parts = money_parts(status.money)
+    assert (parts.spent, parts.reserved, parts.left) == (Decimal("1.20"), Decimal("0.30"), Decimal("4.50"))
+    assert parts.spent + parts.reserved + parts.left == status.money.cap_usd
+    state = GroupState("fleet")
+    state.load(snapshot(item))
+    for shown in (head_text(state), "\n".join(plain(each) for each in group_detail(item, NOW))):
+        assert "$1.20 spent" in shown
+        assert "$0.30 reserved" in shown
+        assert "$4.50 left" in shown
 
 
 def test_money_in_the_head_adds_up_in_words() -> None:

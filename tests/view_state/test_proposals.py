@@ -3,13 +3,15 @@
 from decimal import Decimal
 
 import pytest
-from console_records import group, run, usd
+from console_records import group, run, scored, usd
 
-from nodus_tui.contract.phases import RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.proposals import (
+    GroupExtension,
     cap_input,
     cap_problem,
+    extension_problem,
     kill_group_question,
     kill_run_question,
     proposed_cap,
@@ -26,7 +28,7 @@ def test_killing_a_group_says_what_ends_and_what_stays() -> None:
     question = kill_group_question(group())
     assert "58 of 100 cases" in text(question)
     assert "10 runs going" in text(question)
-    assert "$0.50 of reserved caps" in text(question)
+    assert "$0.50 that is still set aside is released" in text(question)
     assert "40 verdicts and $1.00" in text(question)
     assert question.typed == "58"
     assert kill_group_question(group(tasks=20, pending=3)).typed == ""
@@ -40,8 +42,73 @@ def test_killing_a_run_says_what_its_call_costs() -> None:
 
 def test_quitting_says_what_stops() -> None:
     question = quit_question((group("a"), group("b")))
-    assert "a, b" in text(question)
-    assert "20 runs going" in text(question)
+    assert "a  10 runs going" in text(question)
+    assert "press u to go on" in text(question)
+
+
+def test_quitting_names_what_is_spending_first_and_what_is_stalled_last() -> None:
+    question = quit_question(
+        (
+            group("stuck", phase=GroupPhase.STALLED, going=0),
+            group("few", going=2),
+            group("new", phase=GroupPhase.PENDING, going=0),
+            group("many", going=40),
+        ),
+    )
+    shown = text(question)
+    places = [
+        shown.index(part) for part in ("many  40 runs going", "few  2 runs going", "no run going now: new", "stalled at a cap: stuck")
+    ]
+    assert places == sorted(places)
+
+
+def test_the_demonstration_does_not_promise_to_go_on() -> None:
+    shown = text(quit_question((group(),), starts_anew=True))
+    assert "starts anew each time" in shown
+    assert "press u" not in shown
+
+
+def waiting(case: int, cap: str = "0.06", needed: str = "0.0823", **more):
+    return run(
+        case, cap=cap, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED, cost_usd=usd("0.05"), needed_cap_usd=usd(needed), **more
+    )
+
+
+def test_extending_all_that_wait_proposes_what_suffices_for_each_and_counts_what_it_takes() -> None:
+    extension = GroupExtension(group(spent="5.50", reserved="0.30"), (waiting(1), waiting(2, needed="0.3101"), waiting(3, cap="0.12")))
+    assert extension.proposal == Decimal("0.32")
+    assert extension.least_cap == Decimal("0.06")
+    lines = "\n".join(plain(each) for each in extension.lines())
+    assert "3 runs of fleet wait at their own caps of $0.06 to $0.12." in lines
+    assert "leaves $0.20" in lines
+    assert plain(extension.remark(Decimal("0.32"))) == (
+        "Extends 3 runs; all at once they set aside $0.81. ! The group's cap leaves $0.20: some wait for it (E raises it)."
+    )
+    assert plain(extension.remark(Decimal("0.10"))) == (
+        "Extends 2 runs; all at once they set aside $0.10. ! 1 of them would wait again: the next call needs more."
+    )
+    assert [each.name for each in extension.below(Decimal("0.10"))] == ["fleet-0001-a1", "fleet-0002-a1"]
+    assert extension.question(Decimal("0.32")).typed == ""
+
+
+def test_extending_ten_at_once_needs_their_number_typed() -> None:
+    extension = GroupExtension(group(), tuple(waiting(case) for case in range(10)))
+    assert extension.question(Decimal("0.12")).typed == "10"
+
+
+@pytest.mark.parametrize(
+    ("item", "successor", "word"),
+    [
+        (scored(0, Verdict.CORRECT), "", "its verdict stands"),
+        (scored(0, Verdict.INFRASTRUCTURE_FAILURE), "", "r runs its case again"),
+        (run(1, phase=RunPhase.SUPERSEDED, current=False), "fleet-0001-a2", "extend fleet-0001-a2"),
+        (waiting(1), "", ""),
+    ],
+)
+def test_what_cannot_be_extended_says_what_can_be_done(item, successor: str, word: str) -> None:
+    problem = extension_problem(item, successor)
+    assert word in problem
+    assert bool(problem) == bool(word)
 
 
 @pytest.mark.parametrize(

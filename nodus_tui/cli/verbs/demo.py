@@ -57,7 +57,7 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
             runner.run(_launch_all(kit))
             from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
-            return run_console(_options(kit))
+            return run_console(_options(kit), starts_anew=True)
         finally:
             runner.run(kit.aclose())
 

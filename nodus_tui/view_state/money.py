@@ -1,0 +1,67 @@
+"""Money on the screen: what is spent, set aside and left of a cap, and amounts in as many digits as there is room for.
+
+One meaning everywhere: spent is what models cost so far, going runs included; reserved is what is still set aside beyond it; left is
+what nobody has claimed. The three add up to the cap.
+"""
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.resources.agent_group import GroupMoney
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.figures import count_text
+
+UNCONFIRMED = Span(" u", Tone.MARK)
+"""The mark behind an amount of which a part is charged at its worst case."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyParts:
+    """The parts of a group's cap."""
+
+    spent: Decimal
+    reserved: Decimal
+    left: Decimal
+
+
+def money_parts(money: GroupMoney) -> MoneyParts:
+    """The contract's own parts count what going runs spent as reserved; here it is spent."""
+    return MoneyParts(
+        spent=money.model_usd,
+        reserved=money.spent_usd + money.reserved_usd - money.model_usd,
+        left=money.left_usd,
+    )
+
+
+def usd_forms(amount: Decimal) -> tuple[str, ...]:
+    """An amount from its usual text to ever fewer digits: each is true, and none is a longer one cut off."""
+    forms = [display_usd(amount)]
+    if amount >= 100:
+        dollars = int(amount.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+        forms += [f"${dollars:,}", f"${count_text(dollars)}"]
+    elif 0 < amount < Decimal("0.01"):
+        one_digit = amount.quantize(Decimal(1).scaleb(amount.adjusted()), rounding=ROUND_HALF_UP)
+        forms += [display_usd(one_digit), "<$0.01"]
+    return tuple(forms)
+
+
+def usd_cell_forms(amount: Decimal, tone: Tone = Tone.PLAIN) -> tuple[Line, ...]:
+    """An amount alone in a cell, in ever fewer digits."""
+    return tuple(line(Span(form, tone)) for form in usd_forms(amount))
+
+
+def money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> Line:
+    """An amount beside its cap; nearly used up is a warning."""
+    mark = (UNCONFIRMED,) if unconfirmed else ()
+    return line(Span(display_usd(amount), _tone(amount, cap)), muted(f"/{display_usd(cap)}"), *mark)
+
+
+def shorter_money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> tuple[Line, ...]:
+    """The same where it does not fit: the cap goes first, then digits; the mark stays."""
+    mark = (UNCONFIRMED,) if unconfirmed else ()
+    return tuple((*form, *mark) for form in usd_cell_forms(amount, _tone(amount, cap)))
+
+
+def _tone(amount: Decimal, cap: Decimal) -> Tone:
+    return Tone.WARN if cap > 0 and amount >= cap * Decimal("0.9") else Tone.PLAIN

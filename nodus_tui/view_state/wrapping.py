@@ -1,0 +1,98 @@
+"""Lines of spans broken to a width, tones and indents kept; and lines cut to a number, with … where there was more."""
+
+from collections.abc import Iterable
+
+from nodus_tui.text import ELLIPSIS, width_of, wrap
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, line_width, plain, safe_line
+
+
+def indent_of(spans: Line) -> int:
+    """Cells by which what goes on below a line is indented: those of a padded label, or of leading spaces and a mark such as `! `."""
+    if not spans:
+        return 0
+    first = spans[0].text
+    if first.strip() and first.endswith("  "):
+        return width_of(first)
+    text = plain(spans)
+    bare = text.lstrip(" ")
+    marked = len(bare) > 2 and bare[1] == " " and not bare[0].isalnum()
+    return len(text) - len(bare) + 2 * marked
+
+
+def wrapped(lines: Iterable[Line], width: int, *, hang: int | None = None) -> tuple[Line, ...]:
+    """The lines with none wider than `width`, broken at spaces; what goes on is indented by `hang` cells, or as `indent_of` says."""
+    made: list[Line] = []
+    for each in lines:
+        shown = safe_line(each)
+        if line_width(shown) <= width:
+            made.append(shown)
+        else:
+            made.extend(_hanging(shown, width, min(indent_of(shown) if hang is None else hang, width // 2)))
+    return tuple(made)
+
+
+def clipped(lines: Iterable[Line], width: int, most: int) -> tuple[Line, ...]:
+    """The lines wrapped, and at most so many of them: where more would come, the last one ends with … behind a whole word."""
+    made = wrapped(lines, width)
+    if len(made) <= most:
+        return made
+    return (*made[: most - 1], _broken_off(made[most - 1], width)) if most > 0 else ()
+
+
+def _broken_off(spans: Line, width: int) -> Line:
+    kept = plain(spans)
+    tone = spans[-1].tone if spans else Tone.MUTED
+    while width_of(kept) + 2 > width and " " in kept.strip():
+        kept = kept[: kept.rstrip().rindex(" ")].rstrip()
+    if width_of(kept) + 2 > width:
+        return cut_line((*spans, Span(ELLIPSIS, tone)), width)
+    return (*_start(spans, len(kept)), Span(f" {ELLIPSIS}", tone))
+
+
+def _start(spans: Line, count: int) -> Line:
+    """The first characters of a line."""
+    kept: list[Span] = []
+    for span in spans:
+        if count > 0:
+            kept.append(Span(span.text[:count], span.tone))
+        count -= len(span.text)
+    return tuple(kept)
+
+
+def _hanging(shown: Line, width: int, hang: int) -> list[Line]:
+    if not hang:
+        return _broken(shown, width)
+    first, *_ = _broken(shown, width)
+    rest = safe_line(_after(shown, plain(first)))
+    return [first, *((Span(" " * hang), *each) for each in _broken(rest, max(8, width - hang)))]
+
+
+def _after(shown: Line, start: str) -> Line:
+    """What of a line follows its start and the spaces behind that."""
+    spans: list[Span] = []
+    skipped = len(start)
+    for span in shown:
+        text = span.text[min(skipped, len(span.text)) :]
+        skipped = max(0, skipped - len(span.text))
+        spans.append(Span(text if spans and any(each.text for each in spans) else text.lstrip(" "), span.tone))
+    return tuple(span for span in spans if span.text)
+
+
+def _broken(shown: Line, width: int) -> list[Line]:
+    """Break the words, then give each character its tone again: wrapping only ever leaves out spaces."""
+    tones = [(char, span.tone) for span in shown for char in span.text]
+    place = 0
+    lines: list[Line] = []
+    for text in wrap(plain(shown), width):
+        spans: list[Span] = []
+        for char in text:
+            while tones[place][0] != char:
+                place += 1
+            tone = tones[place][1]
+            place += 1
+            if spans and spans[-1].tone is tone:
+                spans[-1] = Span(spans[-1].text + char, tone)
+            else:
+                spans.append(Span(char, tone))
+        lines.append(tuple(spans))
+    return lines

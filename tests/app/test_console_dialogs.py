@@ -1,0 +1,141 @@
+"""Dialogs by the keyboard: Tab goes through the buttons, caps of many runs at once, and what is refused before it is asked."""
+
+from decimal import Decimal
+
+import pytest
+from console_driver import console, press, screen_lines, screen_text, settled
+from console_records import changed, every_kind_of_run, group, run, usd
+from scripted_backend import ScriptedBackend
+
+from nodus_tui.contract.actions import ExtendCap, Kill, Resume
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+
+
+def fleet(**options) -> ScriptedBackend:
+    return ScriptedBackend([group(**options), group("small", pending=3, tasks=20)], every_kind_of_run())
+
+
+def waiting(count: int, *, needed: str = "0.0823") -> list:
+    wait = {"phase": RunPhase.WAITING, "reason": Reason.MAX_COST_REACHED, "needed_cap_usd": usd(needed), "cost_usd": usd("0.0511")}
+    return [run(case, **wait) for case in range(count)]
+
+
+async def chosen(app, pilot, *keys: str) -> str:
+    """Press keys in a dialog and read which button is marked."""
+    await press(app, pilot, *keys)
+    text = screen_text(app)
+    return "kill" if "[ Kill ]" in text else "cancel" if "[ Cancel ]" in text else "neither"
+
+
+@pytest.mark.parametrize(
+    ("keys", "button"),
+    [((), "cancel"), (("tab",), "kill"), (("tab", "tab"), "cancel"), (("shift+tab",), "kill"), (("tab", "shift+tab"), "cancel")],
+)
+async def test_tab_moves_between_the_buttons(keys: tuple[str, ...], button: str) -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, *"jjjj", "x")
+        assert await chosen(app, pilot, *keys) == button
+        await press(app, pilot, "enter")
+        assert len(backend.acted) == (button == "kill")
+
+
+async def test_tab_goes_from_what_is_typed_through_the_buttons_and_back() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "X", "5", "8", "tab", "tab", "tab")
+        assert app.screen.query_one("#typed").has_focus
+        await press(app, pilot, "shift+tab")
+        assert "[ Kill 58 ]" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert isinstance(backend.acted[0], Kill)
+
+
+async def test_the_switch_of_a_cap_says_what_holds_and_that_tab_changes_it() -> None:
+    async with console(fleet(), start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, *"jjjjjj", "e")
+        assert "It goes on from the paid conversation" in screen_text(app)
+        assert "Tab lets it begin afresh instead" in screen_text(app)
+        await press(app, pilot, "tab")
+        assert "It begins afresh" in screen_text(app)
+        assert "Tab lets it go on from the conversation instead" in screen_text(app)
+
+
+async def test_what_cannot_be_extended_is_told_before_anything_is_asked() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "e")
+        assert "has ended (Succeeded)" in screen_text(app)
+        assert "New cap" not in screen_text(app)
+        backend.emit(changed("AgentGroup", "fleet", 101, phase="Completed"))
+        await settled(app, pilot)
+        await press(app, pilot, "E")
+        assert "no case is left to pay for" in screen_text(app)
+
+
+async def test_a_superseded_run_names_the_one_to_extend() -> None:
+    backend = ScriptedBackend(
+        [group()],
+        [
+            run(6, phase=RunPhase.SUPERSEDED, current=False, message="superseded by fleet-0006-a2", reason=Reason.SUPERSEDED),
+            run(6, attempt=2, predecessor="fleet-0006-a1", phase=RunPhase.RUNNING),
+        ],
+    )
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "enter", "p", "e")
+        assert "extend fleet-0006-a2, which stands for its case now" in " ".join(screen_text(app).split())
+
+
+async def test_all_that_wait_get_one_new_cap() -> None:
+    backend = ScriptedBackend([group(spent="5.80", reserved="0.20")], [*waiting(3), run(50)])
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        assert "C extend all" in screen_lines(app)[-1]
+        await press(app, pilot, "C")
+        shown = screen_text(app)
+        assert "3 runs of fleet wait at their own caps of $0.06." in shown
+        assert "leaves $0.00" in shown
+        assert "0.12" in shown
+        assert "some wait for it" in " ".join(shown.replace("│", " ").split())
+        await press(app, pilot, "enter")
+        assert [(each.kind, each.name, each.cap_usd) for each in backend.acted if isinstance(each, ExtendCap)] == [
+            ("AgentRun", f"fleet-{case:04d}-a1", Decimal("0.12")) for case in range(3)
+        ]
+        assert len({each.request_id for each in backend.acted}) == 3
+        assert "extended 3 of 3 runs to $0.12" in screen_text(app)
+
+
+async def test_ten_at_once_need_their_number_from_the_list_of_campaigns_too() -> None:
+    backend = ScriptedBackend([group()], waiting(12))
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "C", "enter")
+        assert "Extend 12 runs of fleet?" in screen_text(app)
+        await press(app, pilot, "1", "2", "enter", "tab", "enter")
+        assert len(backend.acted) == 12
+
+
+async def test_a_refusal_of_some_is_told_with_its_reason() -> None:
+    backend = ScriptedBackend([group()], waiting(3))
+    backend.refuse = NodusError(ErrorCode.INVALID_ACTION, "it went on meanwhile")
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "C", "enter")
+        assert "extended 0 of 3 runs to $0.12; not done: it went on meanwhile (and 2 more)" in " ".join(screen_text(app).split())
+
+
+async def test_where_none_waits_nothing_is_asked() -> None:
+    async with console(ScriptedBackend([group()], [run(1)]), start_at="fleet") as (app, pilot):
+        await press(app, pilot, "C")
+        assert "No run of fleet waits at its own cap." in screen_text(app)
+
+
+@pytest.mark.parametrize("start_at", [None, "fleet"])
+async def test_an_interrupted_group_shows_the_key_that_lets_it_go_on(start_at: str | None) -> None:
+    backend = ScriptedBackend([group(phase=GroupPhase.INTERRUPTED, message="the scheduler was stopped; everything is kept")], [run(1)])
+    async with console(backend, start_at=start_at) as (app, pilot):
+        assert "u resume" in screen_lines(app)[-1]
+        assert "everything is kept: u lets it go on" in screen_text(app)
+        await press(app, pilot, "E" if start_at else "e")
+        assert "nothing of it goes on until u resumes it" in " ".join(screen_text(app).replace("│", " ").split())
+        assert "at once" not in screen_text(app)
+        await press(app, pilot, "escape", "enter", "u")
+        assert isinstance(backend.acted[0], Resume)

@@ -1,0 +1,93 @@
+"""Broken lines keep their words, tones and indents; what is left out is told by …, behind a whole word."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
+from nodus_tui.view_state.estimates import estimate_lines
+from nodus_tui.view_state.wrapping import clipped, indent_of, wrapped
+
+
+def texts(lines: tuple[Line, ...]) -> list[str]:
+    return [plain(each) for each in lines]
+
+
+@pytest.mark.parametrize(
+    ("spans", "indent"),
+    [
+        (line("words only"), 0),
+        (line("  two cells in"), 2),
+        (line(" ! a notice"), 3),
+        (line(Span("‖ a reason", Tone.WARN)), 2),
+        (line(muted("money  "), "a label before"), 7),
+        (line("a word of one letter"), 0),
+        ((), 0),
+    ],
+)
+def test_what_goes_on_below_is_indented_as_the_line_began(spans: Line, indent: int) -> None:
+    assert indent_of(spans) == indent
+
+
+def test_a_wrapped_line_keeps_its_indent() -> None:
+    assert texts(wrapped((line("  ! the timeout is shorter than the estimate"),), 24)) == [
+        "  ! the timeout is",
+        "    shorter than the",
+        "    estimate",
+    ]
+
+
+def test_what_is_left_out_is_told_behind_a_whole_word() -> None:
+    sentence = line(Span("16 runs wait at their own caps: extend to at least $0.076 each", Tone.WARN))
+    assert texts(clipped((sentence,), 24, 2)) == ["16 runs wait at their", "own caps: extend to at …"]
+    assert texts(clipped((sentence,), 24, 3)) == ["16 runs wait at their", "own caps: extend to at", "least $0.076 each"]
+    assert clipped((sentence,), 24, 0) == ()
+
+
+@given(st.lists(st.text(st.sampled_from("ab 1.$"), max_size=40), max_size=4), st.integers(4, 30), st.integers(1, 4))
+def test_clipped_lines_fit_and_are_not_too_many(parts: list[str], width: int, most: int) -> None:
+    made = clipped(tuple(line(part) for part in parts), width, most)
+    assert len(made) <= most
+    assert all(line_width(each) <= width for each in made)
+
+
+def estimate(minutes: str) -> Estimate:
+    return Estimate(
+        group="hello",
+        agent="adder",
+        cases=100,
+        model_ceiling_usd=Decimal("10.00"),
+        per_run_cap_usd=Decimal("0.10"),
+        cap_usd=Decimal("10.00"),
+        minutes_per_case=Decimal(minutes),
+        sandbox_minutes=100 * Decimal(minutes),
+        sandbox_usd={"CPU": Decimal("0.13")},
+        wall_clock_minutes=4 * Decimal(minutes),
+        wall_clock_by_max_active={"1": 100 * Decimal(minutes), "25": 4 * Decimal(minutes)},
+        timeout_minutes=Decimal(30),
+        fits_timeout=True,
+        room_for_all=True,
+        cases_sure_to_start=100,
+        half_width95=0.098,
+        simulated=False,
+    )
+
+
+def test_all_times_of_an_estimate_are_in_minutes_and_no_label_runs_into_its_figure() -> None:
+    shown = "\n".join(texts(estimate_lines(estimate("10"))))
+    assert "wall clock, est.  ~40 min" in shown
+    assert "1 → 1,000 min   25 → 40 min" in shown
+    assert "timeout           30 min" in shown
+    assert "0.5 min a case" in "\n".join(texts(estimate_lines(estimate("0.5"))))
+    kind = KindEstimate(kind="Job", name="j", cap_usd=Decimal(1), ceiling_usd=Decimal(1), longest_seconds=Decimal(7200))
+    assert "longest time      120 min" in "\n".join(texts(estimate_lines(kind)))
+
+
+def test_a_long_row_of_an_estimate_goes_on_below_its_figures() -> None:
+    rows = texts(wrapped(estimate_lines(estimate("10")), 46))
+    at = next(index for index, text in enumerate(rows) if text.startswith("  models, at most"))
+    assert rows[at + 1].startswith(" " * 20)
+    assert rows[at + 1].strip()

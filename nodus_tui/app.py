@@ -93,6 +93,8 @@ class NodusApp(App[int], inherit_bindings=False):
         """What nobody expected and ended the console."""
         self.stopped_work = False
         self._leaving = False
+        self._was_lost = False
+        """Whether the last tick found the link broken: the next one shows that it is whole again."""
         self._last_flush = float("-inf")
         self._flush_timer: Timer | None = None
         self.flushes = 0
@@ -174,8 +176,9 @@ class NodusApp(App[int], inherit_bindings=False):
         screen = self.screen
         link = self.services.link()
         lost = self.feed.connection.state == "lost" or (link is not None and not link.connected)
-        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or screen.moving()):
+        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving()):
             screen.show()
+        self._was_lost = lost
 
     # Actions of the whole console
 

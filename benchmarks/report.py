@@ -109,11 +109,11 @@ def machine_facts(load: tuple[float, float]) -> str:
     )
 
 
-def write(document: Path, text: str) -> None:
+def write(document: Path, text: str, *, marks: tuple[str, str] = (MARK_BEGIN, MARK_END)) -> None:
     """Put the text between the marks of the document. Raises BenchmarkError when it has none."""
     old = document.read_text("utf-8")
-    before, begin, rest = old.partition(MARK_BEGIN)
-    _, end, after = rest.partition(MARK_END)
+    before, begin, rest = old.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
-        raise BenchmarkError(f"{document} has no place for the figures: put the lines {MARK_BEGIN} and {MARK_END} into it")
+        raise BenchmarkError(f"{document} has no place for the figures: put the lines {marks[0]} and {marks[1]} into it")
     document.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", "utf-8")

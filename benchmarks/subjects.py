@@ -75,15 +75,16 @@ class Ours:
 
     def _documents(self, runs: int) -> Sequence[Mapping[str, object]]:
         agent = {"families": ["sim"]}
-        documents: list[Mapping[str, object]] = [_document("Agent", "worker", {"model": agent, "perRunMaxCostUSD": "0.10"})]
+        documents: list[Mapping[str, object]] = [document("Agent", "worker", {"model": agent, "perRunMaxCostUSD": "0.10"})]
         for place, first in enumerate(range(0, runs, BATCH)):
             evaluation = {"environment": "nodus/arithmetic-v2@2.0.0", "tasks": min(BATCH, runs - first), "seed": place}
             group = {"agent": "worker", "maxActive": self.max_active, "maxCostUSD": "10.00", "evaluation": evaluation}
-            documents.append(_document("AgentGroup", f"batch-{place}", group))
+            documents.append(document("AgentGroup", f"batch-{place}", group))
         return documents
 
 
-def _document(kind: str, name: str, spec: Mapping[str, object]) -> Mapping[str, object]:
+def document(kind: str, name: str, spec: Mapping[str, object]) -> Mapping[str, object]:
+    """One document of a spec file."""
     return {"apiVersion": "nodus.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 

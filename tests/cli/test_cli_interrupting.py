@@ -159,7 +159,7 @@ async def test_a_stalled_run_that_keeps_waiting_goes_on_when_another_process_rai
 async def test_other_groups_that_were_worked_on_stop_gracefully_with_the_command(workspace: Workspace) -> None:
     applied = workspace.installed("apply", "-f", workspace.spec("other", family="steady", tasks=8, active=1, agent="solver-2"))
     assert applied.returncode == 0, applied.stderr
-    done = workspace.installed("run", "-f", workspace.spec(tasks=1), "--json", "--quiet")
+    done = workspace.installed("run", "-f", workspace.spec(tasks=2, active=1, family="steady"), "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "calls in flight of other groups are finishing (other)" in done.stderr
     other = json.loads(workspace.installed("results", "other", "--json").stdout)

@@ -101,13 +101,9 @@ async def test_a_rate_limited_call_waits_visibly_and_is_tried_again(place: Place
     place.tasks([{"id": "one", "prompt": "say 1", "answer": "1"}])
     async with place.backend() as backend:
         await backend.apply(place.specs(environment(), agent(), group(tasks=1)))
-        told = []
-        async for batch in backend.watch(after=0):
-            told += [event.status for event in batch.events if event.kind == "AgentRun"]
-            if len(server.seen) >= 2:
-                let_go.set()
-            if any(status.get("phase") == "Succeeded" for status in told):
-                break
+        await server.until_seen(2)
+        let_go.set()
+        await at_rest(backend)
         transcript = await backend.transcript("campaign-c001")
     assert [call.state for call in transcript.calls] == [CallState.RELEASED, CallState.SETTLED]
     assert "slow down" in transcript.calls[0].error

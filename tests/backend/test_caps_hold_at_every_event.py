@@ -3,13 +3,12 @@
 The engine runs for real over a simulated model; the seeds fix what happens to whom, the event loop decides when.
 """
 
-import asyncio
 import random
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from workplace import Place, agent, at_rest, group, runs, status
+from workplace import Place, agent, at_rest, group, runs, status, until
 
 from local_backend.backend import LocalBackend
 from local_backend.reading import event_from_row
@@ -107,8 +106,12 @@ async def test_caps_hold_whatever_happens(place: Place, seed: int) -> None:
     async with place.backend() as backend:
         await backend.apply(place.specs(*documents))
 
-        while not await runs(backend):
-            await asyncio.sleep(0)
+        async def prepared() -> bool:
+            found = await status(backend)
+            assert not found.phase.at_rest, found.message
+            return bool(await runs(backend))
+
+        await until(backend, prepared)
         for _ in range(30):
             await _meddle(backend, chance)
         await backend.act(Kill(kind="AgentGroup", name="campaign"))

@@ -118,6 +118,8 @@ class LocalBackend:
         self._keeper: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         """One owning at a time; held while the lock is taken for a single request."""
+        self._applying = asyncio.Lock()
+        """A plan holds only while nothing else is written: one apply at a time."""
         self._doing: set[int] = set()
         self._helpers: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -154,7 +156,7 @@ class LocalBackend:
         try:
             await self._scheduler.open()
             for number, form, payload, author in await self._requests.open_ones():
-                await self._requests.answer(number, partial(self._do, form, payload, author))
+                await self._answer_once(number, form, payload, author)
             await self._scheduler.start_unfinished()
         except BaseException:
             await self._let_go_of_scheduler()
@@ -222,11 +224,19 @@ class LocalBackend:
                 helper.add_done_callback(self._helpers.discard)
 
     async def _answer_one(self, number: int, form: str, payload: str, author: str) -> None:
-        self._doing.add(number)
         try:
-            await self._requests.answer(number, partial(self._do, form, payload, author))
+            await self._answer_once(number, form, payload, author)
         except NodusError as error:
             _log.error("request %s could not be answered: %s", number, error.detail)
+
+    async def _answer_once(self, number: int, form: str, payload: str, author: str) -> None:
+        """Do a request, unless somebody here does it now or has done it since it was looked at: whoever asked and the keeper both come."""
+        if number in self._doing:
+            return
+        self._doing.add(number)
+        try:
+            if await self._requests.is_open(number):
+                await self._requests.answer(number, partial(self._do, form, payload, author))
         finally:
             self._doing.discard(number)
 
@@ -254,7 +264,7 @@ class LocalBackend:
         for _ in range(_ANSWER_TRIES):
             async with self._owner_for_now() as mine:
                 text = await self._requests.outcome(number)
-                if text is None and mine and number not in self._doing:
+                if text is None and mine:
                     await self._answer_one(number, form, payload, author)
                     text = await self._requests.outcome(number)
             if text is not None:
@@ -288,10 +298,11 @@ class LocalBackend:
         return ApplyOutcome.model_validate_json(text)
 
     async def _apply_here(self, bundle: SpecBundle) -> ApplyOutcome:
-        plan = await self._applier.plan(bundle)
-        plan.refuse(dry_run=False)
-        if plan.statements:
-            await self._store.commit(plan.statements)
+        async with self._applying:
+            plan = await self._applier.plan(bundle)
+            plan.refuse(dry_run=False)
+            if plan.statements:
+                await self._store.commit(plan.statements)
         await self._after_apply(plan)
         return ApplyOutcome(dry_run=False, documents=tuple(plan.applied))
 

@@ -61,6 +61,11 @@ class Requests:
         rows = await self._store.read("SELECT id, form, payload, author FROM requests WHERE state = 'Asked' ORDER BY id")
         return [(row["id"], row["form"], row["payload"], row["author"]) for row in rows]
 
+    async def is_open(self, number: int) -> bool:
+        """Whether nobody has answered it."""
+        rows = await self._store.read("SELECT state FROM requests WHERE id = ?", (number,))
+        return bool(rows[0]["state"] == "Asked")
+
     async def outcome(self, number: int) -> str | None:
         """The answer of a request, None while there is none. Raises the NodusError with which it was refused."""
         rows = await self._store.read("SELECT state, answer FROM requests WHERE id = ?", (number,))

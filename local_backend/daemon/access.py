@@ -37,6 +37,8 @@ class Limits:
     body_bytes: int = 4 * 1024 * 1024
     body_seconds: float = 30
     """From a request's head to the end of its body."""
+    linger_seconds: float = 2
+    """After a refusal the rest of a body is taken and dropped for so long: a client that is still sending would else lose the answer."""
     header_seconds: float = 30
     """From a connection's or a request's first byte to the end of its head."""
     requests_per_second: float = 50

@@ -68,7 +68,7 @@ def create_app(
         redirect_slashes=False,
         dependencies=[Depends(_only_known_parameters)],
     )
-    for router in (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy)):
+    for router in (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy, presence)):
         app.include_router(router, prefix=PREFIX)
     _answer_errors(app)
     document: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def _watching(backend: Backend, policy: AccessPolicy, presence: Presence) -> API
     return router
 
 
-def _acting(backend: Backend, policy: AccessPolicy) -> APIRouter:
+def _acting(backend: Backend, policy: AccessPolicy, presence: Presence) -> APIRouter:
     """What takes specs, and what changes something."""
     router = APIRouter()
     bodies = BodyReader(reads_files=policy.reads_files)
@@ -170,7 +170,8 @@ def _acting(backend: Backend, policy: AccessPolicy) -> APIRouter:
         """Create or change all resources of the documents, or none; with `dryRun`, say what would be done."""
         read = await bodies.to_apply(await request.body(), request.headers.get("content-type", ""))
         bundle = await check_specs(backend, read)
-        return _answer(await backend.apply(bundle, dry_run=dry_run, author=author(request, said_author), request_id=key))
+        work = backend.apply(bundle, dry_run=dry_run, author=author(request, said_author), request_id=key)
+        return _answer(await presence.whole(work))
 
     @router.post("/estimate", response_model=Estimates, openapi_extra=SPECS_BODY)
     async def estimate(request: Request, minutes_per_case: _Minutes = Decimal(10)) -> Response:
@@ -190,12 +191,12 @@ def _acting(backend: Backend, policy: AccessPolicy) -> APIRouter:
         if key and action.request_id not in {"", key}:
             raise refusal(ErrorCode.INVALID_REQUEST, f"{IDEMPOTENCY_HEADER} and the action's requestId differ; give one of them")
         signed = {"author": author(request, action.author), "request_id": key or action.request_id}
-        return _answer(await backend.act(action.model_copy(update=signed)))
+        return _answer(await presence.whole(backend.act(action.model_copy(update=signed))))
 
     @router.post("/stop-work", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
     async def stop_work(grace_seconds: _Grace = 10, groups: _Groups = ()) -> Response:
         """Let calls in flight end within the grace; the groups, or all that are at work, are left interrupted. Everything is kept."""
-        await backend.stop_work(grace_seconds=grace_seconds, groups=groups)
+        await presence.whole(backend.stop_work(grace_seconds=grace_seconds, groups=groups))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router

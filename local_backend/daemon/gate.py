@@ -29,10 +29,8 @@ CALLER = "caller"
 PEER_UID = "peerUid"
 """The key under which a unix socket's connection has the user id of its other end."""
 
-_LINGER_SECONDS = 2.0
-"""After a refusal the rest of a body is taken and dropped for so long: a client that is still sending would else lose the answer."""
-
 _LINGER_BYTES = 32 * 1024 * 1024
+"""Of a refused body, taken and dropped at most."""
 
 
 class Gate:
@@ -51,6 +49,11 @@ class Gate:
             return
         with self._presence.request():
             await _Passage(self, scope, receive, send).go()
+
+    @property
+    def linger_seconds(self) -> float:
+        """How long a refused client may go on sending."""
+        return self._policy.limits.linger_seconds
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through. Raises RefusalError, and NodusError when the token file cannot be used."""
@@ -175,7 +178,7 @@ class _Passage:
     async def _drop_rest(self) -> None:
         dropped = 0
         try:
-            async with asyncio.timeout(_LINGER_SECONDS):
+            async with asyncio.timeout(self._gate.linger_seconds):
                 async for part in _parts(self._receive):
                     dropped += len(part)
                     if dropped > _LINGER_BYTES:

@@ -1,9 +1,17 @@
 """Who is connected to a server at this moment: requests being answered, open event streams, and the word that it is stopping."""
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from nodus_tui.contract.errors import NodusError
+
+_log = logging.getLogger(__name__)
+
+_Answer = TypeVar("_Answer")
 
 
 class Presence:
@@ -14,6 +22,7 @@ class Presence:
         self._requests = 0
         self._quiet_since = clock()
         self._streams: Counter[str] = Counter()
+        self._works: set[asyncio.Task[Any]] = set()
         self.stopping = asyncio.Event()
         """Set once the server stops: event streams end at once."""
 
@@ -35,6 +44,26 @@ class Presence:
             yield
         finally:
             self._streams[caller] -= 1
+
+    async def whole(self, work: Coroutine[Any, Any, _Answer]) -> _Answer:
+        """Do what changes something to its end, even when whoever waits for the answer is cut off."""
+        task = asyncio.create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._done)
+        return await asyncio.shield(task)
+
+    def _done(self, work: asyncio.Task[Any]) -> None:
+        self._works.discard(work)
+        error = None if work.cancelled() else work.exception()
+        if error is not None and not isinstance(error, NodusError):
+            _log.error("something that was asked for failed", exc_info=error)
+
+    async def settle(self, seconds: float) -> None:
+        """Wait for what is being done still."""
+        if self._works:
+            _, unfinished = await asyncio.wait(tuple(self._works), timeout=seconds)
+            if unfinished:
+                _log.warning("%d requests are still being done; they are recorded and go on", len(unfinished))
 
     def streams_of(self, caller: str) -> int:
         """The open event streams of a caller."""

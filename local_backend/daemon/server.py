@@ -65,6 +65,7 @@ async def serving(
     limits = limits or Limits()
     presence = Presence(clock)
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(presence.settle, limits.shutdown_seconds)
         port = None
         if socket_path is not None:
             policy = AccessPolicy(identify=None, peers=own_peers(), reads_files=True, limits=limits)

@@ -3,7 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import httpx2
@@ -86,15 +86,13 @@ async def test_a_stream_that_breaks_off_is_resumed_without_a_gap_or_a_duplicate(
         assert len(snapshot.runs) == 20
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", str(2**63), ""])
-async def test_a_cursor_that_is_none_is_refused(place: ApiPlace, value: str) -> None:
+async def test_a_cursor_that_is_none_is_refused(place: ApiPlace) -> None:
     async with place.backend() as backend, place.serving(backend) as served, over_socket(served) as client:
-        for response in (
-            await client.get("/v1/watch", params={"after": value}),
-            await client.get("/v1/watch", headers={"Last-Event-ID": value}),
-        ):
-            assert response.status_code == 422, response.text
-            assert Problem.model_validate_json(response.content).faults
+        for value in ("-1", "x", "1.5", str(2**63), ""):
+            for asked in ({"params": {"after": value}}, {"headers": {"Last-Event-ID": value}}):
+                response = await client.get("/v1/watch", **asked)
+                assert response.status_code == 422, response.text
+                assert Problem.model_validate_json(response.content).faults
 
 
 async def test_an_idle_stream_shows_that_it_is_alive_and_ends_at_once_when_the_server_stops(
@@ -260,3 +258,33 @@ async def test_a_large_batch_is_one_event(place: ApiPlace) -> None:
         found = [batch async for batch in _batches(stream)]
     assert [event.cursor for event in found[0].events] == list(range(1, 1002))
     assert len(found) == 1
+
+
+class _Busy:
+    """A backend whose work takes its time; stands for one only as far as that goes."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end, self.ended = asyncio.Event(), asyncio.Event(), False
+
+    async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...]) -> None:
+        """Done once it may be."""
+        self.begun.set()
+        await self.may_end.wait()
+        self.ended = True
+
+
+async def test_what_was_begun_is_done_to_its_end_although_the_server_stops(place: ApiPlace) -> None:
+    backend = _Busy()
+    async with AsyncExitStack() as stack:
+        serves = serving(cast("Backend", backend), socket_path=place.home / "s", limits=Limits(shutdown_seconds=1))
+        client = over_socket(await stack.enter_async_context(serves))
+        asked = asyncio.create_task(client.post("/v1/stop-work"))
+        await backend.begun.wait()
+        stopping = asyncio.create_task(stack.aclose())
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await asked
+        assert not backend.ended
+        backend.may_end.set()
+        await stopping
+        assert backend.ended
+        await client.aclose()

@@ -102,7 +102,7 @@ def _note_cell(group: AgentGroup, _now: datetime) -> Line:
 
 
 CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
-    Column("name", "NAME", 13, lambda group, _now: line(strong(group.name)), lambda group: group.name, prefer=18, grow=27, least=6),
+    Column("name", "NAME", 13, lambda group, _now: line(strong(group.name)), lambda group: group.name, prefer=17, grow=27, least=6),
     Column(
         "phase",
         "PHASE",
@@ -130,6 +130,7 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         13,
         _money_cell,
         lambda group: status_of(group).money.model_usd,
+        prefer=16,
         grow=9,
         right=True,
         shorter=_shorter_money,

@@ -15,9 +15,13 @@ _LABEL = 20
 
 def _minutes(minutes: Decimal) -> str:
     """Always in minutes, as the command line has it, so that two figures can be compared: `0.5 min`, `20 min`, `1,000 min`."""
+    return f"{_number(minutes)} min"
+
+
+def _number(minutes: Decimal) -> str:
     digits = 0 if minutes >= 10 or minutes == minutes.to_integral_value() else 1 if minutes >= 1 else 2
     whole, point, part = f"{minutes:,.{digits}f}".partition(".")
-    return f"{whole}{(point + part).rstrip('0').rstrip('.')} min"
+    return f"{whole}{(point + part).rstrip('0').rstrip('.')}"
 
 
 def _row(label: str, *parts: str | Span) -> Line:
@@ -93,8 +97,8 @@ def _half_width(estimate: Estimate) -> str:
 
 
 def _wall_clock_table(estimate: Estimate) -> Line:
-    cells = "   ".join(f"{active} → {_minutes(minutes)}" for active, minutes in estimate.wall_clock_by_max_active.items())
-    return _row("  by maxActive", cells)
+    cells = "   ".join(f"{active} → {_number(minutes)}" for active, minutes in estimate.wall_clock_by_max_active.items())
+    return _row("  by maxActive", cells, muted("   minutes"))
 
 
 def fault_lines(faults: tuple[Fault, ...]) -> tuple[Line, ...]:

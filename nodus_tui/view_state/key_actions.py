@@ -44,7 +44,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
-    KeyAction("extend", ("e",), "extend cap", "Give the selected group or run a higher cap.", _ALL, changes=True),
+    KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),

@@ -180,7 +180,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
     Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=3, right=True),
     Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=2, right=True),
     Column("queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True),
-    Column("why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=24, grow=72, priority=1),
+    Column("why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=23, grow=73, priority=1),
     Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24),
 )
 

@@ -64,7 +64,7 @@ def _hanging(shown: Line, width: int, hang: int) -> list[Line]:
         return _broken(shown, width)
     first, *_ = _broken(shown, width)
     rest = safe_line(_after(shown, plain(first)))
-    return [first, *((Span(" " * hang), *each) for each in _broken(rest, max(8, width - hang)))]
+    return [first, *((Span(" " * hang), *each) for each in _broken(rest, width - hang))]
 
 
 def _after(shown: Line, start: str) -> Line:

@@ -33,17 +33,18 @@ def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL) -> Line:
     actions = [action for action in actions_of(view) if (action.footer or action.id in offer.now) and action.id not in offer.without]
     actions.sort(key=lambda action: action.id not in offer.now)
     shown = {action.id: _words(action, offer) for action in actions}
-    room = width - 1 - sum(line_width(shown[always]) for always in _ALWAYS if always in shown)
+    # The last one goes without the spaces behind it.
+    room = width + 1 - sum(line_width(shown[always]) for always in _ALWAYS if always in shown)
     kept: list[str] = []
     for action in actions:
         if action.id in _ALWAYS:
             continue
         needed = line_width(shown[action.id])
         if needed > room:
-            break
+            continue
         room -= needed
         kept.append(action.id)
     spans: list[Span] = [Span(" ")]
     for action_id in (*kept, *(always for always in _ALWAYS if always in shown)):
         spans.extend(shown[action_id])
-    return tuple(spans)
+    return (*spans[:-1], Span(spans[-1].text.rstrip(), spans[-1].tone))

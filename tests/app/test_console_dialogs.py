@@ -10,6 +10,9 @@ from scripted_backend import ScriptedBackend
 from nodus_tui.contract.actions import ExtendCap, Kill, Resume
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.view_state.cells import plain
+from nodus_tui.view_state.key_actions import View
+from nodus_tui.widgets.key_bar import Offer, key_line
 
 
 def fleet(**options) -> ScriptedBackend:
@@ -139,3 +142,12 @@ async def test_an_interrupted_group_shows_the_key_that_lets_it_go_on(start_at: s
         assert "at once" not in screen_text(app)
         await press(app, pilot, "escape", "enter", "u")
         assert isinstance(backend.acted[0], Resume)
+
+
+@pytest.mark.parametrize("width", range(60, 130, 7))
+@pytest.mark.parametrize("now", [frozenset(), frozenset({"extend_waiting"}), frozenset({"resume"})])
+def test_the_footer_shows_what_matters_now_whole_and_always_help_and_quit(width: int, now: frozenset[str]) -> None:
+    footer = plain(key_line(View.GROUP, width, Offer(now=now)))
+    assert len(footer) <= width
+    assert footer.endswith("? help  q quit")
+    assert footer.startswith({"extend_waiting": " C extend all", "resume": " u resume"}.get(next(iter(now), ""), " Enter open"))

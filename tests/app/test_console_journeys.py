@@ -286,8 +286,7 @@ async def test_launching_shows_the_estimate_before_anything_starts() -> None:
         for part in (
             "$10.00",
             "sure to start: 97 of 100",
-            "1 → 1,000 min",
-            "25 → 40 min",
+            "1 → 1,000   10 → 100   25 → 40   minutes",
             "±9.8 points",
             "longer than the timeout",
             "H100 $43.33",

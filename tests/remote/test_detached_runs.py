@@ -66,7 +66,7 @@ async def started(place: DetachedWorkspace, *arguments: str) -> AsyncIterator[St
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 async def test_one_signal_stops_the_command_s_own_groups_gracefully_and_no_other(place: DetachedWorkspace, stop: signal.Signals) -> None:
     assert place.installed("apply", "-f", place.spec("other", family="slow", tasks=1, agent="solver-2")).returncode == 0
-    async with started(place, "run", "-f", place.spec(family="steady", tasks=5, active=2), "--json") as command:
+    async with started(place, "run", "-f", place.spec(family="steady", tasks=12, active=2), "--json") as command:
         await place.group_when("hello", going(2))
         command.process.send_signal(stop)
         await command.says("stopping: ")
@@ -81,7 +81,7 @@ async def test_one_signal_stops_the_command_s_own_groups_gracefully_and_no_other
     assert other.status.phase == "Running"
     resumed = place.installed("resume", "hello", "--json", "--quiet")
     assert resumed.returncode == 0, resumed.stderr
-    assert json.loads(resumed.stdout)["coverage"] == {"scored": 5, "total": 5}
+    assert json.loads(resumed.stdout)["coverage"] == {"scored": 12, "total": 12}
 
 
 async def test_a_second_signal_aborts_and_charges_the_worst_case(place: DetachedWorkspace) -> None:
@@ -123,16 +123,18 @@ async def test_ctrl_c_in_wait_ends_the_waiting_only(place: DetachedWorkspace) ->
     await place.group_when("hello", going(2))
 
 
-async def test_a_run_that_was_left_is_waited_for_by_the_same_command(place: DetachedWorkspace) -> None:
-    spec = place.spec(family="steady", tasks=4, active=2)
+async def test_a_run_that_was_left_is_taken_up_by_the_same_command(place: DetachedWorkspace) -> None:
+    spec = place.spec(family="slow", tasks=2)
     left = place.installed("run", "-f", spec, "--detach", "--json")
     assert left.returncode == 0
     assert [each["name"] for each in json.loads(left.stdout)["documents"]] == ["solver", "hello"]
     assert "goes on in the background" in left.stderr
-    again = place.installed("run", "-f", spec, "--json", "-q")
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["coverage"] == {"scored": 4, "total": 4}
-    assert "already under way" in again.stderr
+    async with started(place, "run", "-f", spec, "--json", "-q") as command:
+        await command.says("already under way")
+        assert (await asyncio.to_thread(place.installed, "kill", "hello", "--yes")).returncode == 0
+        code, results = await command.result()
+    assert code == 1
+    assert results["phase"] == "Cancelled"
     ended = place.installed("run", "-f", spec, "--detach")
     assert ended.returncode == 0
     assert "already ended" in ended.stderr
@@ -144,7 +146,7 @@ async def test_time_that_runs_out_stops_the_run_and_ends_a_wait(place: DetachedW
     gave_up = place.installed("wait", "left", "--timeout", "1s", "--json", "-q")
     assert gave_up.returncode == 4
     assert json.loads(gave_up.stdout)["phase"] == "Running"
-    stopped = place.installed("run", "-f", place.spec(family="steady", tasks=6, active=1), "--timeout", "1s", "--json", "-q")
+    stopped = place.installed("run", "-f", place.spec(family="steady", tasks=20, active=1), "--timeout", "1s", "--json", "-q")
     assert stopped.returncode == 4
     assert json.loads(stopped.stdout)["phase"] == "Interrupted"
 

@@ -104,7 +104,7 @@ async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> N
 
 async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_themselves(place: DetachedWorkspace) -> None:
     await place.scheduler.ensure()
-    assert place.installed("run", "-f", place.spec(family="steady", tasks=8, active=2), "--detach").returncode == 0
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=20, active=2), "--detach").returncode == 0
     await place.group_when("hello", scored(1))
     await place.scheduler.stop()
     told = json.loads(place.installed("results", "hello", "--json").stdout)
@@ -113,7 +113,7 @@ async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_thems
     assert place.processes() == [], "a look starts nothing"
     waited = place.installed("wait", "hello", "--json", "-q")
     assert waited.returncode == 0, waited.stderr
-    assert json.loads(waited.stdout)["coverage"] == {"scored": 8, "total": 8}
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 20, "total": 20}
 
 
 async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: DetachedWorkspace) -> None:

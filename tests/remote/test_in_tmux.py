@@ -34,10 +34,10 @@ class Tmux:
 
     def __init__(self, folder: Path) -> None:
         self.place = in_folder(folder)
-        self._name = f"nodus-test-{os.getpid()}-{folder.name}"
+        self._socket = str(folder / "t")
 
     def _call(self, *words: str) -> str:
-        done = subprocess.run(["tmux", "-L", self._name, "-f", "/dev/null", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["tmux", "-S", self._socket, "-f", "/dev/null", *words], capture_output=True, text=True, check=False)
         return done.stdout
 
     def open(self, *, shell: bool = False) -> None:

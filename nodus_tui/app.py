@@ -87,6 +87,7 @@ class NodusApp(App[int], inherit_bindings=False):
             copy_file=(state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
             whose_work=lambda: whose_work(self.info, linked=isinstance(backend, Linked)),
+            viewer=lambda: self.info is not None and self.info.role == "viewer",
         )
         self.info: BackendInfo | None = None
         self.failure: Exception | None = None
@@ -199,7 +200,7 @@ class NodusApp(App[int], inherit_bindings=False):
             if action_id is not None:
                 screen.run_action_id(action_id)
 
-        self.push_screen(Palette(screen.VIEW, self.clock), chosen)
+        self.push_screen(Palette(screen.VIEW, self.clock, viewer=self.services.viewer()), chosen)
 
     def action_launch(self) -> None:
         """Choose a spec file, show its estimate."""

@@ -38,11 +38,11 @@ class Palette(ModalScreen[str | None]):
         Binding("up", "move(-1)", show=False, priority=True),
     ]
 
-    def __init__(self, view: View, now: Callable[[], datetime]) -> None:
+    def __init__(self, view: View, now: Callable[[], datetime], *, viewer: bool = False) -> None:
         super().__init__()
         self.now = now
         self.rows: Rows[KeyAction] = Rows(_COLUMNS, sort="key")
-        for action in actions_of(view):
+        for action in actions_of(view, viewer=viewer):
             if action.palette:
                 self.rows.put(action.id, action)
 

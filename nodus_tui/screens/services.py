@@ -27,6 +27,9 @@ class Services:
     whose_work: Callable[[], str]
     """Who does the workspace's work, in a few words; empty while that is not known."""
 
+    viewer: Callable[[], bool]
+    """Whether the one who looks may only look: what changes something is then neither shown nor done."""
+
     def link(self) -> LinkState | None:
         """How the way to a backend in another process stands; None in process."""
         return self.backend.link if isinstance(self.backend, Linked) else None

@@ -46,7 +46,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
     KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
-    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL, changes=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction(
@@ -101,9 +101,14 @@ def shown_key(key: str) -> str:
     return _SHOWN.get(key, key)
 
 
-def actions_of(view: View) -> tuple[KeyAction, ...]:
-    """What works in a view, in the order of the list."""
-    return tuple(action for action in KEY_ACTIONS if view in action.views)
+def actions_of(view: View, *, viewer: bool = False) -> tuple[KeyAction, ...]:
+    """What works in a view, in the order of the list; for a `viewer`, who may only look, without what changes something."""
+    return tuple(action for action in KEY_ACTIONS if view in action.views and not (viewer and action.changes))
+
+
+def changing_ids() -> frozenset[str]:
+    """The ids of all actions that change something in the backend."""
+    return frozenset(action.id for action in KEY_ACTIONS if action.changes)
 
 
 def keys_markdown() -> str:

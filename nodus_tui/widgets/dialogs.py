@@ -189,9 +189,10 @@ class HelpOverlay(ModalScreen[None]):
     AUTO_FOCUS = "TextPane"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "close", show=False)]
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, *, viewer: bool = False) -> None:
         super().__init__()
         self.view = view
+        self.viewer = viewer
 
     def compose(self) -> ComposeResult:
         """One scrolling text."""
@@ -201,17 +202,17 @@ class HelpOverlay(ModalScreen[None]):
     def on_text_pane_resized(self) -> None:
         """Fit the text to the width."""
         pane = self.query_one(TextPane)
-        pane.show(wrapped(help_lines(self.view), pane.text_width, hang=HELP_INDENT))
+        pane.show(wrapped(help_lines(self.view, viewer=self.viewer), pane.text_width, hang=HELP_INDENT))
 
     def action_close(self) -> None:
         """Go back."""
         self.dismiss(None)
 
 
-def help_lines(view: View) -> list[Line]:
+def help_lines(view: View, *, viewer: bool = False) -> list[Line]:
     """The help of a view."""
     lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
-    for action in actions_of(view):
+    for action in actions_of(view, viewer=viewer):
         keys = " ".join(shown_key(key) for key in action.keys)
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
     lines.append(())

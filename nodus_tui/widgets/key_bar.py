@@ -28,9 +28,10 @@ def _words(action: KeyAction, offer: Offer) -> Line:
     return line(Span(shown_key(action.keys[0]), Tone.KEY), Span(f" {offer.words.get(action.id, action.word)}  ", Tone.MUTED))
 
 
-def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL) -> Line:
+def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, *, viewer: bool = False) -> Line:
     """`Enter open  / filter  …  ? help  q quit`; help and quit always have their place, what matters now comes first."""
-    actions = [action for action in actions_of(view) if (action.footer or action.id in offer.now) and action.id not in offer.without]
+    offered = actions_of(view, viewer=viewer)
+    actions = [action for action in offered if (action.footer or action.id in offer.now) and action.id not in offer.without]
     actions.sort(key=lambda action: action.id not in offer.now)
     shown = {action.id: _words(action, offer) for action in actions}
     # The last one goes without the spaces behind it.

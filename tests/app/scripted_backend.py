@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from decimal import Decimal
-from typing import Self
+from typing import Literal, Self
 
 from console_records import NOW, conversation
 
@@ -23,12 +23,20 @@ from nodus_tui.view_state.folding import group_after, run_after
 class ScriptedBackend:
     """Implements Backend from recorded values."""
 
-    def __init__(self, groups: list[AgentGroup] | None = None, runs: list[AgentRun] | None = None, *, scheduling: bool = False) -> None:
+    def __init__(
+        self,
+        groups: list[AgentGroup] | None = None,
+        runs: list[AgentRun] | None = None,
+        *,
+        scheduling: bool = False,
+        role: Literal["viewer", "operator"] = "operator",
+    ) -> None:
         self.groups = {group.name: group for group in groups or []}
         self.runs = {run.name: run for run in runs or []}
         self.transcripts: dict[str, Transcript] = {}
         self.cursor = 100
         self.scheduling = scheduling
+        self.role: Literal["viewer", "operator"] = role
         self.elsewhere = False
         self.unchanged: set[str] = set()
         """Resources that an apply finds as they are in the workspace."""
@@ -128,7 +136,12 @@ class ScriptedBackend:
 
     async def info(self) -> BackendInfo:
         return BackendInfo(
-            name="scripted", version="0", workspace="nowhere", scheduling=self.scheduling, scheduler_elsewhere=self.elsewhere
+            name="scripted",
+            version="0",
+            workspace="nowhere",
+            scheduling=self.scheduling,
+            scheduler_elsewhere=self.elsewhere,
+            role=self.role,
         )
 
     async def stop_work(self, *, grace_seconds: float) -> None:

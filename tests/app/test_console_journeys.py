@@ -495,3 +495,22 @@ async def test_a_storm_of_resizes_ends_in_the_same_screen() -> None:
         await pilot.resize_terminal(80, 24)
         await settled(app, pilot)
         assert screen_text(app) == before
+
+
+async def test_a_viewers_console_shows_no_action_that_it_cannot_take() -> None:
+    backend = fleet(role="viewer")
+    changing = {action.word for action in actions_of(View.GROUP) if action.changes}
+    async with console(backend, start_at="fleet", size=(160, 45)) as (app, pilot):
+        footer = screen_lines(app)[-1]
+        assert "filter" in footer
+        assert not any(f" {word} " in f"{footer} " for word in changing)
+        await press(app, pilot, "j", "x")
+        assert "Kill" not in screen_text(app)
+        assert "You look on as a viewer" in screen_text(app)
+        for key in ("X", "e", "E", "r", "R", "u", "C"):
+            await press(app, pilot, key)
+        await press(app, pilot, "question_mark")
+        shown = screen_text(app)
+        assert "Kill the selected" not in shown
+        assert "Show all keys" in shown or "filter" in shown.lower()
+    assert backend.acted == []

@@ -79,6 +79,9 @@ class Actions:
         if group.phase.ended:
             await self._done_with(engine)
             return self._outcome(action, "AgentGroup", group.name, f"{group.name} has ended already ({group.phase})")
+        if engine.killed:
+            await self._done_with(engine)
+            return self._outcome(action, "AgentGroup", group.name, f"{group.name} is being killed already")
         before = group.phase
         ended = await engine.kill()
         await self._done_with(engine)

@@ -98,7 +98,8 @@ class GroupEngine:
         self.finishing = False
         """Whether the main task has nothing more to start and only cleans up: whoever wants the group to go on waits for its end."""
         self._failure: BaseException | None = None
-        self._killed = False
+        self.killed = False
+        """Whether the whole group was told to end."""
         self._held: set[str] = set()
         """Runs that an action is about to change: they are not started meanwhile."""
 
@@ -169,7 +170,7 @@ class GroupEngine:
         async with self._lock:
             now = self._services.clock()
             statements: list[Statement] = []
-            if not self.books.tasks and not self._killed:
+            if not self.books.tasks and not self.killed:
                 statements += self._make_cases()
             if group.phase is not GroupPhase.RUNNING:
                 group.phase, group.reason, group.message = GroupPhase.RUNNING, None, ""
@@ -278,7 +279,7 @@ class GroupEngine:
         group.phase, group.reason, group.message, group.needed = GroupPhase.COMPLETED, None, "", None
         killed = sum(run.phase is RunPhase.CANCELLED for run in runs)
         late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
-        if killed == len(runs) or self._killed:
+        if killed == len(runs) or self.killed:
             group.phase, group.reason = GroupPhase.CANCELLED, Reason.KILLED
             group.message = f"killed: {killed} of {len(runs)} cases were unfinished"
         elif late:
@@ -383,7 +384,7 @@ class GroupEngine:
 
     async def kill(self) -> list[RunRecord]:
         """End the group with all its unfinished runs. Gives the runs that this ended."""
-        self._killed = True
+        self.killed = True
         return await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.KILL)
 
     async def shut_down(self, order: StopOrder, *, grace_seconds: float) -> None:
@@ -457,7 +458,7 @@ class GroupEngine:
     async def conclude(self) -> None:
         """End the group if its last unfinished case has ended while nobody worked on it."""
         async with self._lock:
-            known = self.books.runs or self._killed
+            known = self.books.runs or self.killed
             if known and all(run.phase.ended for run in self.books.current()) and not self.books.group.phase.ended:
                 self._complete(self._services.clock())
             await self._services.store.commit(self.books.group_told())
@@ -469,7 +470,7 @@ class GroupEngine:
         if evaluation is not None and (group.deadline_at is None or group.deadline_at <= now or group.phase.ended):
             group.deadline_at = now + evaluation.timeout
         group.phase, group.reason, group.message, group.ended_at = GroupPhase.RUNNING, None, "", None
-        self._killed = False
+        self.killed = False
         return self.books.group_told()
 
     async def raise_cap(self, cap: int) -> None:

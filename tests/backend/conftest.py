@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from engine_place import NUMBERS, Place
 from model_server import ModelServer
-from workplace import NUMBERS, Place
 
 
 @pytest.fixture

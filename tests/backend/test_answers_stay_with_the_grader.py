@@ -5,8 +5,8 @@ import logging
 from decimal import Decimal
 
 import pytest
+from engine_place import Place, agent, at_rest, environment, group, runs
 from model_server import ModelServer, Seen, reply
-from workplace import Place, agent, at_rest, environment, group, runs
 
 from nodus_tui.contract.actions import Retry
 from nodus_tui.contract.backend import Query

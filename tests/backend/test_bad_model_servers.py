@@ -5,8 +5,8 @@ import json
 
 import pytest
 from aiohttp import web
+from engine_place import Place, agent, at_rest, environment, group, run_status
 from model_server import ModelServer, Seen, reply
-from workplace import Place, agent, at_rest, environment, group, run_status
 
 from nodus_tui.contract.phases import CallState, CaseState, Reason, RunPhase
 

@@ -5,8 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
-from workplace import (
+from engine_place import (
     NUMBERS,
     PRICE_INPUT,
     PRICE_OUTPUT,
@@ -22,6 +21,7 @@ from workplace import (
     status,
     until,
 )
+from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
 
 from local_backend.backend import LocalBackend
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry

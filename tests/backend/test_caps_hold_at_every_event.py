@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from workplace import Place, agent, at_rest, group, runs, status, until
+from engine_place import Place, agent, at_rest, group, runs, status, until
 
 from local_backend.backend import LocalBackend
 from local_backend.reading import event_from_row

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from workplace import NUMBERS, Place, agent, at_rest, environment, group
+from engine_place import NUMBERS, Place, agent, at_rest, environment, group
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.spec_loading.checking import check_specs

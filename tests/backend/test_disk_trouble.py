@@ -10,9 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from engine_place import Place, agent, at_rest, environment, group, run_status, runs, status, until
 from model_server import ModelServer
 from small_disk import SmallDisk, small_disk
-from workplace import Place, agent, at_rest, environment, group, run_status, runs, status, until
 
 from local_backend.backend import LocalBackend
 from local_backend.storage.schema import SCHEMA_VERSION

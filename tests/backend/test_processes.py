@@ -11,8 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from engine_place import Place, agent, at_rest, environment, group, in_phase, run_status, runs, status
 from model_server import ModelServer
-from workplace import Place, agent, at_rest, environment, group, in_phase, run_status, runs, status
 
 from nodus_tui.contract.actions import ExtendCap, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from workplace import Place, agent, at_rest, group, runs
+from engine_place import Place, agent, at_rest, group, runs
 
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
 from nodus_tui.contract.phases import GroupPhase

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from engine_place import Place, agent, at_rest, environment, group, in_phase, status
 from model_server import ModelServer
-from workplace import Place, agent, at_rest, environment, group, in_phase, status
 
 from local_backend.clock import SteadyClock
 from nodus_tui.contract.phases import GroupPhase

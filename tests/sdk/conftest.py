@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sdk_workplace import CONFIGURATION
+from sdk_place import CONFIGURATION
 
 from nodus_tui import sdk
 

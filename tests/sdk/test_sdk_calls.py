@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sdk_workplace import EVALUATION
+from sdk_place import EVALUATION
 
 from nodus_tui import sdk as nodus
 from nodus_tui.contract.money import usd_text

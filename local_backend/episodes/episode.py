@@ -160,6 +160,10 @@ class Episode:
                 await self._books.charge_worst(self._run, reservation, f"the model adapter failed: {type(error).__name__}")
                 return Broke(Reason.INFRASTRUCTURE_FAILURE, f"the model adapter failed: {type(error).__name__}")
             self._models.note(self._model, None)
+            if not self._model.price.free and _costs_nothing(reply):
+                sentence = "the server answered, but says that it counted no tokens: what the call cost is not known"
+                await self._books.charge_worst(self._run, reservation, sentence)
+                return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{sentence}; it is charged its worst case, unconfirmed")
             return await self._settle(step, reservation, reply)
         finally:
             await slot.__aexit__(None, None, None)
@@ -211,6 +215,11 @@ class Episode:
     def _case_key(self, turn: int) -> str:
         run = self._run
         return f"{self._books.group.digest}/{run.task_id}#{run.repetition}.{run.attempt}/{turn}"
+
+
+def _costs_nothing(reply: ModelReply) -> bool:
+    """Whether a report cannot be true: a call always sends a prompt, and words come out of tokens."""
+    return reply.usage.input_tokens == 0 or (reply.usage.output_tokens == 0 and bool(reply.text))
 
 
 async def _enter(slot: AbstractAsyncContextManager[None]) -> None:

@@ -25,8 +25,8 @@ MESSAGE_TOKENS = 32
 REPLACEMENT = "\ufffd"
 """Shown for bytes that are no UTF-8: one generated token may come back as a character of three bytes, so as three tokens."""
 
-MAX_BYTES_PER_TOKEN = 64
-"""A prompt whose reported tokens are fewer than one for so many bytes was not counted honestly: its report is not built upon."""
+MAX_BYTES_PER_TOKEN = 16
+"""A prompt or a reply whose reported tokens are fewer than one for so many bytes was not counted honestly: its report is not built upon."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,10 @@ def _from_report(request: ModelRequest, last: LastCall) -> int:
 
 def _usable(request: ModelRequest, last: LastCall) -> bool:
     sent = request.messages[: last.messages]
-    follows = len(request.messages) > last.messages and request.messages[last.messages].role == "assistant"
-    return follows and last.usage.input_tokens * MAX_BYTES_PER_TOKEN >= _plain_bytes(request.system, sent)
+    if len(request.messages) <= last.messages or request.messages[last.messages].role != "assistant":
+        return False
+    believed = last.usage.input_tokens * MAX_BYTES_PER_TOKEN >= _plain_bytes(request.system, sent)
+    return believed and last.usage.output_tokens * MAX_BYTES_PER_TOKEN >= _plain_bytes("", (request.messages[last.messages],))
 
 
 def _plain_bytes(system: str, messages: tuple[ChatMessage, ...]) -> int:

@@ -110,7 +110,7 @@ class Actions:
         old = usd_text(usd_from_nano(run.cap))
         successor = await engine.supersede(run, cap, restart=action.restart)
         if successor is None:
-            return self._outcome(action, "AgentRun", run.name, f"{run.name} answered before its cap was extended: its verdict stands")
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} ended before its cap was extended ({run.phase})")
         how = "begins afresh" if action.restart or not successor.carried else "goes on from its conversation"
         return self._outcome(
             action,
@@ -182,11 +182,17 @@ class Actions:
         made = await engine.retry(runs)
         changes = [Change(kind="AgentGroup", name=group.name, field="phase", old=before, new=group.phase)]
         changes += [
-            Change(kind="AgentRun", name=old, field="successor" if new.name != old else "phase", old=olds[old], new=new.name)
-            for old, new in zip(olds, made, strict=True)
+            Change(
+                kind="AgentRun",
+                name=old.name,
+                field="successor" if new is not old else "phase",
+                old=olds[old.name],
+                new=new.name,
+            )
+            for old, new in made
         ]
         later = ", with a new timeout" if group.deadline_at != deadline else ""
-        again = [run for run in made if run.name not in olds]
+        again = [new for old, new in made if new is not old]
         parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
         parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
         afresh = sum(engine.books.runs[run.predecessor or run.name].spent > 0 and not run.carried for run in again)

@@ -100,6 +100,8 @@ class GroupEngine:
         self._failure: BaseException | None = None
         self.killed = False
         """Whether the whole group was told to end."""
+        self._doomed: set[str] = set()
+        """Runs that are being killed."""
         self._held: set[str] = set()
         """Runs that an action is about to change: they are not started meanwhile."""
 
@@ -379,8 +381,13 @@ class GroupEngine:
         await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.TIMEOUT)
 
     async def stop_by_kill(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
-        """End these unfinished runs. Gives those that this ended."""
-        return await self.stop_runs(runs, StopOrder.KILL)
+        """End these unfinished runs. Gives those that this ended. An extension that waits for one of them gives way."""
+        names = {run.name for run in runs}
+        self._doomed |= names
+        try:
+            return await self.stop_runs(runs, StopOrder.KILL)
+        finally:
+            self._doomed -= names
 
     async def kill(self) -> list[RunRecord]:
         """End the group with all its unfinished runs. Gives the runs that this ended."""
@@ -417,7 +424,7 @@ class GroupEngine:
     # Actions that change the runs.
 
     async def supersede(self, run: RunRecord, cap: int, *, restart: bool) -> RunRecord | None:
-        """Give a run's case to a successor with a higher cap. None when the run came to its own end first.
+        """Give a run's case to a successor with a higher cap. None when it ended, was killed or was superseded meanwhile.
 
         A call in flight ends first and is paid, so that the successor goes on from all that was bought.
         """
@@ -425,7 +432,8 @@ class GroupEngine:
         try:
             await self._stop_going([run.name], StopOrder.PAUSE, softly=True)
             async with self._lock:
-                if run.phase is RunPhase.SUCCEEDED:
+                # While the call in flight was waited for, it may have ended, been killed, or given its case to another already.
+                if run.phase.ended or not run.current or self.killed or run.name in self._doomed:
                     return None
                 successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=not restart)
                 end_superseded(run, successor.name, self._services.clock())
@@ -435,20 +443,25 @@ class GroupEngine:
             self.wake()
         return successor
 
-    async def retry(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
-        """New attempts at cases that ended unscored; interrupted ones go on themselves. Reopens a group that had ended."""
+    async def retry(self, runs: Sequence[RunRecord]) -> list[tuple[RunRecord, RunRecord]]:
+        """New attempts at cases that ended unscored; interrupted ones go on themselves. Reopens a group that had ended.
+
+        Gives each run with the one that stands for its case now. A run that another action took over meanwhile is left out.
+        """
         async with self._lock:
             statements: list[Statement] = []
-            made: list[RunRecord] = []
+            made: list[tuple[RunRecord, RunRecord]] = []
             for run in runs:
+                if not run.current or run.phase is RunPhase.SUCCEEDED or not (run.phase.ended or run.phase is RunPhase.INTERRUPTED):
+                    continue
                 if run.phase is RunPhase.INTERRUPTED:
                     run.phase, run.reason, run.message = RunPhase.PENDING, Reason.WAITING_FOR_SLOT, ""
-                    made.append(run)
+                    made.append((run, run))
                 else:
                     carry = goes_on(self.books, run)
                     successor, opened = open_successor(self.books, run, run.cap, self._services.next_seq, carry=carry)
                     statements += opened
-                    made.append(successor)
+                    made.append((run, successor))
                 statements += self.books.told(run)
             statements += self._reopen()
             await self._services.store.commit(statements)

@@ -31,7 +31,17 @@ async def _negative_usage(_: Seen) -> web.StreamResponse:
     return reply("1", usage={"prompt_tokens": -5, "completion_tokens": 1})
 
 
-UNKNOWN_OUTCOMES = {"garbage": _garbage, "no usage": _no_usage, "no choices": _no_choices, "negative usage": _negative_usage}
+async def _counts_nothing(_: Seen) -> web.StreamResponse:
+    return reply("1", usage={"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0})
+
+
+UNKNOWN_OUTCOMES = {
+    "counts nothing": _counts_nothing,
+    "garbage": _garbage,
+    "no usage": _no_usage,
+    "no choices": _no_choices,
+    "negative usage": _negative_usage,
+}
 
 
 @pytest.mark.parametrize("answer", UNKNOWN_OUTCOMES.values(), ids=UNKNOWN_OUTCOMES.keys())

@@ -442,3 +442,71 @@ async def test_the_estimate_tells_of_a_cap_that_no_call_fits(place: Place) -> No
     assert isinstance(enough[0], Estimate)
     assert any("every run would wait at its cap" in note for note in small[0].notes)
     assert not any("wait at its cap" in note for note in enough[0].notes)
+
+
+async def _extension_under_way(backend: LocalBackend, cap: str) -> "asyncio.Task[object]":
+    """An extension that waits for the call in flight of the first run."""
+    asked = len(await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'"))
+    task: asyncio.Task[object] = asyncio.create_task(backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal(cap))))
+    while len(await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'")) == asked:
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return task
+
+
+async def test_two_extensions_of_a_run_in_flight_make_one_successor(place: Place, server: ModelServer) -> None:
+    place.tasks(TURNS)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=1))
+        await server.until_seen(1)
+        first, second = await _extension_under_way(backend, "0.20"), await _extension_under_way(backend, "0.30")
+        server.hold.set()
+        await asyncio.gather(first, second, return_exceptions=True)
+        found = await at_rest(backend)
+        everything = await runs(backend, current_only=False)
+        results = await backend.results("campaign")
+    assert [run.name for run in everything if run.status and run.status.current] == ["campaign-c001-2"]
+    assert len(everything) == 2
+    assert found.coverage.scored == 1
+    assert server.served == 3, "no turn is paid twice"
+    assert results.cost.model_usd == 3 * CALL
+
+
+@pytest.mark.parametrize("kind", ["AgentRun", "AgentGroup"])
+async def test_a_kill_wins_over_an_extension_that_waits(place: Place, server: ModelServer, kind: str) -> None:
+    place.tasks(TURNS)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=1))
+        await server.until_seen(1)
+        extension = await _extension_under_way(backend, "0.20")
+        name = "campaign-c001" if kind == "AgentRun" else "campaign"
+        await backend.act(Kill.model_validate({"kind": kind, "name": name}))
+        server.hold.set()
+        await asyncio.gather(extension, return_exceptions=True)
+        found = await at_rest(backend)
+        everything = await runs(backend, current_only=False)
+    assert [run.status.phase for run in everything if run.status] == [RunPhase.CANCELLED]
+    assert found.phase is GroupPhase.CANCELLED
+    assert len(server.seen) == 1
+
+
+async def test_retries_at_once_make_one_new_attempt_for_each_case(place: Place, server: ModelServer) -> None:
+    async def breaks(_: Seen) -> object:
+        return reply("1", usage={})
+
+    server.answer = breaks  # type: ignore[assignment]
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3))
+        await at_rest(backend)
+        server.answer = None
+        server.hold = asyncio.Event()
+        await asyncio.gather(*(backend.act(Retry(group="campaign")) for _ in range(4)))
+        server.hold.set()
+        found = await at_rest(backend)
+        everything = await runs(backend, current_only=False)
+    assert found.coverage.scored == 3
+    assert len(everything) == 6
+    assert sum(run.status.current for run in everything if run.status) == 3

@@ -217,7 +217,7 @@ class TestFree:
         assert (error.retryable, error.status, error.rate_limited) == (True, status, status in {429, 529})
         assert error.message.endswith(": busy")
 
-    @pytest.mark.parametrize("status", [502, 504])
+    @pytest.mark.parametrize("status", [502, 504, 520, 524, 599])
     async def test_a_gateway_that_lost_the_server_leaves_the_outcome_unknown(self, connect: Connect, provider: str, status: int) -> None:
         async with hostile(says(answer({"error": {"message": "upstream"}}, status=f"{status} Whatever"))) as url:
             error = await outcome(connect, url, provider)

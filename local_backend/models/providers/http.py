@@ -38,7 +38,7 @@ MAX_ERROR_BYTES = 64 * 1024
 _ERROR_BODY_SECONDS = 5.0
 _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
 _NOT_RETRYABLE_5XX = frozenset({501, 505})
-_GATEWAY_LOST_IT = frozenset({502, 504})
+_GATEWAY_LOST_IT = frozenset({502, 504, *range(520, 600)}) - {529}
 """A gateway says so when the model server behind it broke off or took too long: what that server did, and bills, nobody knows."""
 _RATE_LIMITED = frozenset({429, 529})
 _PHRASES = {529: "Overloaded"}

@@ -287,6 +287,12 @@ class GroupEngine:
         elif late:
             group.reason = Reason.EVALUATION_TIMEOUT
             group.message = f"{late} of {len(runs)} cases were not graded within the timeout"
+        above = sum(run.carried + run.spent > run.cap for run in runs)
+        if above:
+            told = (
+                f"{above} run{'s were' if above != 1 else ' was'} billed above the cap: the server reports more tokens than a call can use"
+            )
+            group.message = f"{group.message}; {told}" if group.message else told
 
     def _launch(self, run: RunRecord) -> None:
         if self._model is None:

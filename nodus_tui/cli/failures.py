@@ -46,8 +46,8 @@ def _expected(error: Exception) -> int | None:
 
 def say(sentence: str, *, prefix: str = "nodus-tui: ") -> None:
     """One sentence on stderr. It may quote a spec, a task or a model: control characters are shown, not sent."""
-    # Nobody reads stderr any more: there is no one left to tell.
-    with contextlib.suppress(BrokenPipeError):
+    # Nobody reads stderr any more, or the disk that it goes to is full: there is no one left to tell, and the exit code still tells.
+    with contextlib.suppress(OSError):
         click.echo(prefix + safe_text(sentence), err=True)
 
 

@@ -137,13 +137,14 @@ async def test_a_refusal_that_no_retry_can_mend_ends_the_run_at_once_without_cos
 
 async def test_usage_above_the_bound_is_booked_as_reported_and_marked(place: Place, server: ModelServer) -> None:
     async def dear(_: Seen) -> web.StreamResponse:
-        return reply("1", usage={"prompt_tokens": 5000, "completion_tokens": 10, "total_tokens": 5010})
+        return reply("1", usage={"prompt_tokens": 500000, "completion_tokens": 10, "total_tokens": 500010})
 
     server.answer = dear
     async with place.backend() as backend:
         await backend.apply(place.specs(environment(), agent(), group(tasks=1)))
-        await at_rest(backend)
+        ended = await at_rest(backend)
         transcript = await backend.transcript("campaign-c001")
         found = await run_status(backend, "campaign-c001")
+    assert "1 run was billed above the cap" in ended.message
     assert transcript.calls[0].over_bound
     assert transcript.calls[0].cost_usd == found.cost_usd > transcript.calls[0].reserved_usd

@@ -1,12 +1,15 @@
 """Whole verbs on the real embedded backend with simulated models: results, gates, caps, faults."""
 
 import json
+import os
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
-from cli_workspace import Workspace
+from cli_workspace import COMMAND, Workspace
 from click.testing import Result
 
 Nodus = Callable[..., Result]
@@ -192,3 +195,15 @@ def test_the_estimate_has_its_documented_names(workspace: Workspace, nodus: Nodu
     both = nodus("estimate", "-f", spec, "-f", workspace.spec("other", agent="solver-2"), "--json")
     assert [each["group"] for each in json.loads(both.stdout)] == ["hello", "other"]
     assert json.loads(nodus("get", "groups", "--json").stdout) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_under_stderr_does_not_change_the_exit_code(workspace: Workspace) -> None:
+    def code_of(*arguments: str) -> int:
+        with Path("/dev/full").open("wb") as full:
+            return subprocess.run(
+                [COMMAND, *arguments], env=os.environ | workspace.environment, stderr=full, stdout=subprocess.DEVNULL, check=False
+            ).returncode
+
+    assert code_of("results", "nope") == 2
+    assert code_of("run", "-f", workspace.spec(), "-o", "json") == 0

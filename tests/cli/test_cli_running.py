@@ -207,3 +207,13 @@ def test_a_full_disk_under_stderr_does_not_change_the_exit_code(workspace: Works
 
     assert code_of("results", "nope") == 2
     assert code_of("run", "-f", workspace.spec(), "-o", "json") == 0
+
+
+def test_a_state_folder_named_to_hurt_a_terminal_is_shown_not_sent(
+    workspace: Workspace, nodus: Nodus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODUS_HOME", str(workspace.folder / "x\x1b]52;c;UEFX\x07"))
+    told = nodus("scheduler", "status")
+    assert told.exit_code == 4
+    assert "no scheduler runs for" in told.stdout
+    assert "\x1b" not in told.output

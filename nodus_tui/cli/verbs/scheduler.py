@@ -139,7 +139,7 @@ def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tup
         emit(json_text(document | {"activeRuns": active, "home": str(scheduler.home), "log": str(scheduler.log)}))
         return
     if record is None:
-        emit(f"no scheduler runs for {scheduler.home}; the verbs that work and the console start one")
+        emit(f"no scheduler runs for {safe_text(str(scheduler.home))}; the verbs that work and the console start one")
         left = scheduler.record()
         if left is not None and scheduler.process(left) is None:
             say(f"the last one (process {left.pid}) ended without a word; {scheduler.log} may say why. The next one goes on")

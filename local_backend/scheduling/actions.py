@@ -23,6 +23,18 @@ class Actions:
 
     async def perform(self, action: Action) -> ActionOutcome:
         """Do it. Raises NodusError when its target does not exist or its state does not allow it."""
+        async with self._scheduler.turn(await self._group_of(action)):
+            return await self._perform(action)
+
+    async def _group_of(self, action: Action) -> str:
+        if isinstance(action, Retry | Resume):
+            return action.group
+        if action.kind != "AgentRun":
+            return action.name
+        rows = await self._store.read("SELECT group_name FROM runs WHERE name = ?", (action.name,))
+        return str(rows[0]["group_name"]) if rows else ""
+
+    async def _perform(self, action: Action) -> ActionOutcome:
         if isinstance(action, Kill):
             return await (self._kill_run(action) if action.kind == "AgentRun" else self._kill_group(action))
         if isinstance(action, ExtendCap):

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 
 from local_backend.episodes.metering import GroupBooks
@@ -44,6 +45,7 @@ class Scheduler:
         self._services = Services(store, clock, self._models, start_grader, self._next_seq, shortage)
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
         self.failure: NodusError | None = None
         """Why the scheduler had to stop by itself: the store cannot be written. Nothing is started after it."""
 
@@ -124,6 +126,19 @@ class Scheduler:
         engine, task = self._engines.get(name), self._tasks.get(name)
         if engine is not None and task is not None and engine.finishing:
             await asyncio.wait({task})
+
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[None]:
+        """One action at a time on a group at rest, whose books each action loads anew.
+
+        On a group at work the engine's own lock keeps order, and a kill need not wait for an extension.
+        """
+        await self._finished(name)
+        if name in self._tasks:
+            yield
+            return
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            yield
 
     async def let_go(self, name: str) -> None:
         """Forget the engine of a group at rest after an action."""

@@ -19,6 +19,23 @@ class TaskCard:
     prompts: tuple[str, ...]
     """The user's messages: the first starts the conversation, each other one follows a reply; the last reply is graded."""
     metadata: "Mapping[str, JsonValue]" = field(default_factory=dict)
+    workbench: "Workbench | None" = None
+    """What its sandbox has; None for a task that is only answered in words."""
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """What a task puts into the agent's sandbox. Nothing in it is secret."""
+
+    files: "Mapping[str, str]" = field(default_factory=dict)
+    """By path relative to the work folder: the text of a file, or `base64:` and its bytes. Placed before the first turn."""
+    image: str | None = None
+    """The image that the task needs; None means the agent's own choice, or the base image."""
+    build: str | None = None
+    """A folder with a Dockerfile (an absolute path on the scheduler's machine) from which that image is built; `image` is its tag then."""
+    workdir: str = "/task"
+    agent_seconds: float | None = None
+    """How long the agent may work, where the task says so."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,8 @@ class Grade:
     """0 to 1; None with an infrastructure failure."""
     message: str = ""
     """For people; never holds the expected answer."""
+    sandbox_seconds: float = 0
+    """How long grading sandboxes ran for it."""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,54 @@
 """What the conversation loop says to a model and hears back, whichever protocol lies between."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True)
+class ToolDefinition:
+    """A tool as a model is told of it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+    """JSON Schema of its arguments: an object."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that a reply asks for. All of it is data from a model."""
+
+    id: str
+    """The provider's own; made up where it gives none. Unique in its reply."""
+    name: str
+    arguments: str
+    """JSON text, or whatever the model wrote in its place."""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call gave. Its text is data from a sandbox."""
+
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
 
 
 @dataclass(frozen=True)
 class ChatMessage:
     """One message. Its text is data from a task or a model."""
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "tool"]
     text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of role assistant."""
+    tool_results: tuple[ToolResult, ...] = ()
+    """Of role tool, which answers each call of the reply before it, in order."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +59,7 @@ class ModelRequest:
     messages: tuple[ChatMessage, ...]
     max_tokens: int
     temperature: float | None = None
+    tools: tuple[ToolDefinition, ...] = ()
     case_key: str = ""
     """Names the case and the turn for a simulated provider, so that it behaves the same each time; real ones never see it."""
 
@@ -45,8 +84,9 @@ class ModelReply:
     text: str
     usage: Usage
     stop_reason: str
-    """The provider's own word: `stop`, `length`, `end_turn`, `max_tokens`, …"""
+    """The provider's own word: `stop`, `length`, `end_turn`, `max_tokens`, `tool_calls`, `tool_use`, …"""
     reported_model: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 class CallOutcome(StrEnum):

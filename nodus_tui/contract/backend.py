@@ -11,11 +11,13 @@ from pydantic import Field
 
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 ENTRY_POINT_GROUP = "nodus_tui.backends"
@@ -87,6 +89,10 @@ class BackendInfo(ContractModel):
     models: tuple[ModelFact, ...] = ()
     environments: tuple[EnvironmentFact, ...] = ()
     """The catalogue's; those that users applied are listed as resources."""
+    sandbox: SandboxEngineFact | None = None
+    """Which engine makes sandboxes; null where nobody has looked yet."""
+    sandboxes_running: int = 0
+    """Those of this workspace that run now."""
     notes: tuple[str, ...] = ()
     role: Literal["viewer", "operator"] = "operator"
     """What the one who asks may do: a viewer looks, checks and estimates; an operator acts."""
@@ -138,6 +144,28 @@ class Backend(Protocol):
 
     async def info(self) -> BackendInfo:
         """What this backend is and what it can use."""
+        ...
+
+    async def sandboxes(self) -> tuple[SandboxFact, ...]:
+        """Every sandbox of ours on the backend's machine, those of dead owners included."""
+        ...
+
+    async def reap_sandboxes(self) -> ReapOutcome:
+        """Remove the sandboxes whose owner is dead."""
+        ...
+
+    async def files(self, run: str) -> tuple[FileEntry, ...]:
+        """The files in a run's work folder: as they are while its sandbox lives, as they were kept afterwards, in order of their paths."""
+        ...
+
+    def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them. Raises NodusError (NotFound) for a path that is no regular file there."""
+        ...
+
+    def check_environment(
+        self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
+    ) -> AsyncIterator[GoldCase]:
+        """The gold check of an environment, case by case: of a split or both, of the first `tasks` tasks or of all."""
         ...
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:

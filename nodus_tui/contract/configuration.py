@@ -126,6 +126,17 @@ class SchedulerSettings(ContractModel):
     """How long calls in flight may take to end when it is asked to stop; after it they are charged their worst case."""
 
 
+class SandboxSettings(ContractModel):
+    """How sandboxes are made here."""
+
+    engine: Literal["auto", "docker", "bubblewrap"] = "auto"
+    """`auto`: Docker where an engine answers and passes a probe run, else bubblewrap. NODUS_SANDBOX_ENGINE overrides it."""
+    max_running: int | None = Field(default=None, ge=1, le=10_000)
+    """Episode sandboxes at once, over all groups; absent means two for each processor, and at least four."""
+    keep_files_mib: int = Field(default=64, ge=0, le=1_000_000, alias="keepFilesMiB")
+    """The agent's files are kept with the run up to this size; what is larger is not kept, and the run says so."""
+
+
 class Configuration(ContractModel):
     """The whole file. Everything in it may be absent."""
 
@@ -136,3 +147,4 @@ class Configuration(ContractModel):
     """Less free space than this on the workspace's disk stops new runs and calls; 0 looks at no disk."""
     console: ConsoleSettings = ConsoleSettings.model_construct()
     scheduler: SchedulerSettings = SchedulerSettings.model_construct()
+    sandboxes: SandboxSettings = SandboxSettings.model_construct()

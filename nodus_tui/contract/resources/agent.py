@@ -1,10 +1,12 @@
 """Agent: a system prompt, a model, a cap for each run, and the tools and sandbox that its runs get."""
 
-from typing import Literal
+from datetime import timedelta
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import PositiveUSD, parse_usd
 from nodus_tui.contract.resources.meta import Name, Resource
 
@@ -31,8 +33,25 @@ class AgentSandbox(ContractModel):
     """A name of the hardware price list."""
     cpus: float = Field(default=1, gt=0, le=256)
     memory_gib: float = Field(default=1, gt=0, le=4096, alias="memoryGiB")
+    disk_gib: float = Field(default=1, gt=0, le=4096, alias="diskGiB")
+    """Space for files, over all its writable folders together. It lies in memory and counts against `memoryGiB` as it fills."""
+    processes: int = Field(default=256, ge=16, le=65_536)
+    """Processes and threads at once, at most."""
     image: str | None = None
+    """A container image by name, with tag or digest; absent means the environment's own, or the base image."""
     network: bool = False
+    """Whether it may reach the network."""
+    command_timeout: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(hours=24))] = timedelta(minutes=2)
+    """One command of the agent, at most; it is killed then, with everything that it started."""
+    idle_timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=7))] = timedelta(minutes=10)
+    """After so long without a command the sandbox is stopped, its files kept; the next command starts it again."""
+    max_lifetime: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))] = timedelta(hours=24)
+    """Sandbox time of one run, at most, whatever it does; the run ends unscored then."""
+    max_cost_usd: PositiveUSD | None = None
+    """Sandbox money of one run, at most: time × the hourly rate of its hardware. The run ends unscored before it passes this."""
+
+
+ToolName = Literal["bash", "read", "write", "edit", "submit"]
 
 
 class AgentSpec(ContractModel):
@@ -43,7 +62,7 @@ class AgentSpec(ContractModel):
     model: AgentModel
     per_run_max_cost_usd: PositiveUSD = DEFAULT_PER_RUN_CAP
     """The cap on one run's model spend; copied when a run is created."""
-    tools: tuple[Literal["bash", "read", "write", "edit", "submit"], ...] = ()
+    tools: tuple[ToolName, ...] = ()
     """The tools it may use in its sandbox; none means that it only talks."""
     sandbox: AgentSandbox = AgentSandbox.model_construct()
     max_turns: int = Field(default=50, ge=1, le=1000)

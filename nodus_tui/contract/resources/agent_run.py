@@ -35,6 +35,26 @@ class AgentRunSpec(ContractModel):
     """The run whose place it took."""
 
 
+class RunSandbox(ContractModel):
+    """The sandbox of a run: its episode's, and the one that its answer was graded in."""
+
+    engine: str = ""
+    image: str = ""
+    """With its digest."""
+    hardware: str = "CPU"
+    rate_usd: USD
+    """An hour."""
+    running: bool = False
+    seconds: float = 0
+    """From started to stopped, over all its sandboxes, grading included; up to now while one runs."""
+    cost_usd: USD
+    """The same at the rate. Apart from model spend, and under no cap of the run's."""
+    started_at: UTCTime | None = None
+    """Of the one that runs, or ran last."""
+    files_kept: bool = False
+    """Whether the agent's files were kept and can be copied out."""
+
+
 class AgentRunStatus(ContractModel):
     """What the backend knows of a run."""
 
@@ -74,6 +94,8 @@ class AgentRunStatus(ContractModel):
     duration_seconds: float | None = None
     """From start to end; null until then."""
     simulated: bool = False
+    sandbox: RunSandbox | None = None
+    """Null for a run without tools, and until its sandbox was asked for."""
 
 
 class AgentRun(Resource):
@@ -85,15 +107,42 @@ class AgentRun(Resource):
     status: AgentRunStatus | None = None
 
 
+class ToolCallRecord(ContractModel):
+    """A tool call that a model asked for. All of it came from the model: data, for safe_text only."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it."""
+
+
+class ToolResultRecord(ContractModel):
+    """What a tool gave back to the model: data, for safe_text only."""
+
+    call_id: str
+    name: str
+    text: str
+    """As the model was given it, cut to the tool's output limit."""
+    is_error: bool = False
+    exit_code: int | None = None
+    """Of a command; null where it was killed for its time, and for other tools."""
+    seconds: float = 0
+
+
 class TranscriptTurn(ContractModel):
-    """One message of a conversation. Its text came from a task or a model: it is data, and goes to a screen through safe_text only."""
+    """One message. Its text came from a task, a model or a sandbox: it is data, and goes to a screen through safe_text only."""
 
     index: int
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    """Empty for role tool, whose words stand in its results."""
     at: UTCTime
     call: int | None = None
     """The number of the call that made it, for a reply."""
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    """For a reply that asks for tools."""
+    tool_results: tuple[ToolResultRecord, ...] = ()
+    """For role tool."""
 
 
 class CallRecord(ContractModel):

@@ -1,0 +1,1 @@
+"""Sandboxes: one contract, several engines. It knows no runs, no money and no graders."""

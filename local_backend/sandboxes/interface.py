@@ -1,0 +1,233 @@
+"""The sandbox contract: what every engine gives, and what everybody else may rely on.
+
+Inside a sandbox uid 0 is init and grader, uid 1000 the agent or the code that is judged. The root file system is read-only; writable are
+the work folder, /tmp and /home/agent (the agent's), and /grader (root's alone, mode 0700, in grading sandboxes). There is no network
+unless the request asks. An engine offers few things (start, spawn, kill, remove); everything else is built on them in `running.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Protocol
+
+WORK_FOLDER = "/task"
+"""Where the agent works unless an image says otherwise."""
+
+GRADER_FOLDER = "/grader"
+"""What the agent and judged code can never read."""
+
+AGENT_HOME = "/home/agent"
+
+ENGINE_SECONDS = 60.0
+"""The deadline of one request to an engine (start, stop, list), in seconds; an engine that does not answer by then has failed."""
+
+Purpose = Literal["episode", "grading", "check", "probe"]
+
+
+class User(StrEnum):
+    """Who a process in a sandbox runs as."""
+
+    ROOT = "0"
+    """Init and grader."""
+    AGENT = "1000"
+    """The agent, or code taken from a completion."""
+
+
+class SandboxError(Exception):
+    """The engine or the sandbox failed: an infrastructure failure, never a verdict. The text is a sentence for people."""
+
+
+class SandboxGoneError(SandboxError):
+    """The sandbox does not live any more."""
+
+
+class SandboxRefusedError(SandboxError):
+    """This engine cannot give what was asked, and never will: the request must change. The text says what and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a sandbox may use at most."""
+
+    cpus: float = 1
+    memory_bytes: int = 1 << 30
+    pids: int = 256
+    disk_bytes: int = 1 << 30
+    """Over all its writable folders together."""
+    open_files: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that a sandbox lives for. When it is dead, whoever finds the sandbox removes it."""
+
+    host: str
+    pid: int
+    started: str
+    """The process's start time as the kernel counts it, so that a pid that came back is not taken for it."""
+    workspace: str = ""
+    """The workspace's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRequest:
+    """One sandbox to start."""
+
+    run: str
+    """The run, or the task, that it is for."""
+    purpose: Purpose
+    owner: Owner
+    lifetime_seconds: float
+    """The sandbox ends by itself so long after its start, whoever lives."""
+    limits: Limits = field(default_factory=Limits)
+    network: bool = False
+    image: str | None = None
+    """An image by name, tag and digest; None means the base image."""
+    workdir: str = WORK_FOLDER
+    """The agent's folder. What the image has there is found in it, owned by the agent."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables of every process in it. Nothing of the scheduler's own environment is ever added."""
+    devices: tuple[str, ...] = ()
+    """Accelerators by uuid; engines refuse them until devices are allocated."""
+
+
+class Process(Protocol):
+    """One program in a sandbox, with its pipes. Its output is read by whoever started it: what is not read holds it up."""
+
+    async def write(self, data: bytes) -> None:
+        """Send to its stdin, at its pace. Raises SandboxError when nobody reads any more."""
+        ...
+
+    async def close_stdin(self) -> None:
+        """Its stdin ends."""
+        ...
+
+    async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
+        """The next piece of output, or None when both streams have ended."""
+        ...
+
+    async def wait(self) -> int:
+        """Its exit code once it has ended; 128 + N when signal N killed it. Raises SandboxGoneError when the sandbox ended with it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of it; it may go on in the sandbox. Never raises."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A running sandbox."""
+
+    @property
+    def id(self) -> str:
+        """Its name at the engine."""
+        ...
+
+    @property
+    def engine(self) -> str:
+        """`docker` or `bubblewrap`."""
+        ...
+
+    @property
+    def image(self) -> str:
+        """What it runs: the image with its digest."""
+        ...
+
+    @property
+    def workdir(self) -> str:
+        """The agent's folder, and where commands run."""
+        ...
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was up, in UTC."""
+        ...
+
+    async def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        user: User = User.AGENT,
+        cwd: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a program in it. Raises SandboxError; answers within ENGINE_SECONDS."""
+        ...
+
+    async def kill_agent(self) -> None:
+        """SIGKILL every process of the agent's uid, and wait until they are gone. Raises SandboxError."""
+        ...
+
+    async def alive(self) -> bool:
+        """Whether it still lives. Raises SandboxError when the engine does not say."""
+        ...
+
+    async def aclose(self) -> None:
+        """End it with everything in it, and leave nothing behind. May be called twice. Raises SandboxError when it could not be removed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSandbox:
+    """A sandbox that an engine knows by our label, whoever made it."""
+
+    id: str
+    engine: str
+    run: str
+    purpose: str
+    owner: Owner
+    image: str
+    created_at: datetime | None
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What an engine is, and how far it can be trusted, as a probe run showed it."""
+
+    engine: str
+    version: str
+    isolation: Literal["full", "weaker"]
+    """`full`: two users, no network, and hard limits on memory, processes and CPU. Program graders need it."""
+    weaknesses: tuple[str, ...] = ()
+    """Sentences that say what is weaker, and what would mend it."""
+    images: bool = False
+    """Whether it runs container images."""
+
+
+Progress = Callable[[str], None]
+"""Told while an image is pulled or built: one line for people."""
+
+
+class SandboxEngine(Protocol):
+    """One way to make sandboxes. Safe for many calls at once, on one event loop."""
+
+    @property
+    def facts(self) -> EngineFacts:
+        """What the probe run showed."""
+        ...
+
+    async def prepare(self, image: str | None, progress: Progress | None = None) -> str:
+        """Have the image here (pull it where it is not), and give it with its digest. Raises SandboxError, SandboxRefusedError."""
+        ...
+
+    async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:
+        """Build an image from a folder and give its reference. Raises SandboxError, SandboxRefusedError where it builds none."""
+        ...
+
+    async def create(self, request: SandboxRequest) -> Sandbox:
+        """Start one. Raises SandboxError; whatever happens, no half-made sandbox is left."""
+        ...
+
+    async def list(self) -> list[FoundSandbox]:
+        """All with our label on this machine, those of other workspaces and dead owners included. Raises SandboxError."""
+        ...
+
+    async def remove(self, found: FoundSandbox) -> None:
+        """End and remove one. Raises SandboxError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the engine; running sandboxes are not touched."""
+        ...

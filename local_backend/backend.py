@@ -37,16 +37,19 @@ from nodus_tui import __version__
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
+from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
@@ -435,6 +438,32 @@ class LocalBackend:
             ),
         )
 
+    async def sandboxes(self) -> tuple[SandboxFact, ...]:
+        """Every sandbox of ours on this machine."""
+        raise _no_sandboxes()
+
+    async def reap_sandboxes(self) -> ReapOutcome:
+        """Remove the sandboxes whose owner is dead."""
+        raise _no_sandboxes()
+
+    async def files(self, run: str) -> tuple[FileEntry, ...]:
+        """The files in a run's work folder."""
+        raise _no_sandboxes()
+
+    async def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        if run:
+            raise _no_sandboxes()
+        yield b""
+
+    async def check_environment(
+        self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
+    ) -> AsyncIterator[GoldCase]:
+        """The gold check of an environment."""
+        if reference:
+            raise _no_sandboxes()
+        yield GoldCase(task_id="", split="", reference=None, empty=Verdict.INCORRECT)
+
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""
         if self._scheduler is not None:
@@ -460,6 +489,10 @@ class LocalBackend:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
+
+
+def _no_sandboxes() -> NodusError:
+    return NodusError(ErrorCode.NOT_SUPPORTED, "this version has no sandboxes")
 
 
 def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:

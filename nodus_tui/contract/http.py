@@ -10,16 +10,25 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/resources/{kind}/{name}       the resource; a name may hold a slash
     GET    /v1/groups/{name}/results         GroupResults
     GET    /v1/runs/{name}/transcript        Transcript
+    GET    /v1/runs/{name}/files             the files of its work folder        → {"files": [FileEntry, …]}
+    GET    /v1/runs/{name}/files/content?path=…   the bytes of one of them
     POST   /v1/actions                       an Action                           → ActionOutcome
     GET    /v1/snapshot?runsOf=…             Snapshot; without runsOf no runs, with it empty all runs
     GET    /v1/watch?after=0                 server-sent events: `id` is the cursor, `data` an EventBatch
     POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on; with &group=… (may be repeated) those groups alone
+    GET    /v1/sandboxes                     those on the server's machine       → {"sandboxes": [SandboxFact, …]}
+    POST   /v1/sandboxes/reap                remove those of dead owners         → ReapOutcome
+    POST   /v1/environments/check?reference=…   the gold check: lines of GoldCase; also &split=…&tasks=…&seed=0
     GET    /v1/openapi.json                  this, as an OpenAPI document
 
 Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET, estimate, and apply with exactly
 `dryRun=true`; everything else needs an operator's. The token's name stands as the author, whatever a request says. Over the unix socket the
 system says who is at the other end. Task files (an Environment's `file`) are read on the server's machine, so only requests over the unix
 socket may name them.
+
+A file's bytes came from a sandbox: they are sent as `application/octet-stream`, to be saved and never shown. An answer that could not be
+sent whole ends with its connection broken off, not with a proper end of the chunks. The gold check answers in lines of JSON, one a case,
+as they come; an empty line means that it goes on. When it cannot go on, its last line is a Problem (the only lines with a `code`).
 """
 
 PREFIX = "/v1"
@@ -31,6 +40,12 @@ BUNDLE_TYPE = "application/vnd.nodus.bundle+json"
 """Body of the same: documents with the places of their fields, so that a fault found by the server names the client's lines."""
 
 PROBLEM_TYPE = "application/problem+json"
+
+BYTES_TYPE = "application/octet-stream"
+"""Of a file's bytes, whatever they are."""
+
+LINES_TYPE = "application/x-ndjson"
+"""Of the gold check: one JSON object a line."""
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 """A POST that is repeated with the same key acts once and gives the first answer again."""
@@ -48,4 +63,4 @@ PROBLEM_EVENT = "problem"
 """The name of the event that ends a stream which cannot go on: its `data` is a Problem. A stream may also just end: resume it."""
 
 HEARTBEAT_SECONDS = 10.0
-"""An idle `watch` sends a comment this often, so that a dead link is noticed by both sides."""
+"""An idle `watch` sends a comment, and a gold check an empty line, this often, so that a dead link is noticed by both sides."""

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import BackendInfo, LinkState, Page, Query
 from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
@@ -19,10 +20,12 @@ from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.packing import pack_bundle
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive
+from nodus_tui.remote.pieces import file_bytes, gold_cases
 from nodus_tui.remote.stream import watch
 
 _JSON = "application/json"
@@ -37,6 +40,14 @@ class _RawPage(ContractModel):
 
 class _Estimates(ContractModel):
     estimates: tuple[Estimate | KindEstimate, ...]
+
+
+class _Sandboxes(ContractModel):
+    sandboxes: tuple[SandboxFact, ...]
+
+
+class _Files(ContractModel):
+    files: tuple[FileEntry, ...]
 
 
 class RemoteBackend:
@@ -126,6 +137,31 @@ class RemoteBackend:
         told = await self._channel.get(BackendInfo, "/info")
         elsewhere = told.scheduling or told.scheduler_elsewhere
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
+
+    async def sandboxes(self) -> tuple[SandboxFact, ...]:
+        """Every sandbox of ours on the machine there."""
+        return (await self._channel.get(_Sandboxes, "/sandboxes")).sandboxes
+
+    async def reap_sandboxes(self) -> ReapOutcome:
+        """Remove those of dead owners there."""
+        return await self._channel.post(ReapOutcome, "/sandboxes/reap", key=_new_key())
+
+    async def files(self, run: str) -> tuple[FileEntry, ...]:
+        """The files in a run's work folder."""
+        if not run:
+            raise NodusError.not_found("AgentRun", run)
+        return (await self._channel.get(_Files, f"/runs/{_segment(run)}/files")).files
+
+    def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them, as they come."""
+        return file_bytes(self._channel, f"/runs/{_segment(run)}/files/content", run, path)
+
+    def check_environment(
+        self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
+    ) -> AsyncIterator[GoldCase]:
+        """The gold check there, case by case."""
+        asked = (("reference", reference), ("split", split), ("tasks", tasks), ("seed", seed))
+        return gold_cases(self._channel, "/environments/check", [(name, str(value)) for name, value in asked if value is not None])
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop groups there, or without names everything that is at work there."""

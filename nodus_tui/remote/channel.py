@@ -7,7 +7,7 @@ loaded with this module, which is why nothing loads it before an API is spoken t
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from nodus_tui import __version__
 from nodus_tui.contract.backend import LinkState
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
-from nodus_tui.contract.http import IDEMPOTENCY_HEADER, LAST_EVENT_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
+from nodus_tui.contract.http import IDEMPOTENCY_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.versions import skew_note
 
@@ -41,6 +41,7 @@ Raises NodusError when there is none and none is to be started.
 """
 
 Answer = TypeVar("Answer", bound=BaseModel)
+Given = TypeVar("Given")
 
 
 class LostError(Exception):
@@ -147,12 +148,19 @@ class Channel:
         body: str = "",
         read_seconds: float = READ_SECONDS,
     ) -> bytes:
+        async def once() -> bytes:
+            return await self._once(method, path, params, headers or {}, body, read_seconds)
+
+        return await self._insisting(once, acting=method == "POST")
+
+    async def _insisting(self, once: Callable[[], Awaitable[Given]], *, acting: bool) -> Given:
+        """What one try gives, after as many as it takes."""
         loop = asyncio.get_running_loop()
         give_up: float | None = None
         pause, timeouts, limited = FIRST_PAUSE, 0, 0
         while True:
             try:
-                return await self._once(method, path, params, headers or {}, body, read_seconds)
+                return await once()
             except LimitedError as limit:
                 limited += 1
                 if limited > _MOST_LIMITED:
@@ -165,7 +173,7 @@ class Channel:
                 give_up = give_up or loop.time() + PATIENCE_SECONDS
                 if timeouts > _MOST_TIMEOUTS or (not loss.timed_out and loop.time() > give_up):
                     raise self.unreachable(loss.detail) from loss
-            await self.revive(acting=method == "POST")
+            await self.revive(acting=acting)
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
 
@@ -184,12 +192,35 @@ class Channel:
         return response.content
 
     @asynccontextmanager
-    async def stream(self, path: str, *, after: int, silence_seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The bytes of an event stream as they come; raises LostError when it breaks, or stays silent for too long."""
+    async def whole_stream(
+        self, method: str, path: str, params: Params = (), *, silence_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The bytes of an answer that comes in pieces, and ends. It is asked for again until it begins.
+
+        Raises NodusError when it breaks off later: whoever took the first pieces has to begin anew.
+        """
+
+        async def once() -> tuple[AsyncExitStack, AsyncIterator[bytes]]:
+            stack = AsyncExitStack()
+            return stack, await stack.enter_async_context(self.stream(method, path, params, silence_seconds=silence_seconds))
+
+        stack, pieces = await self._insisting(once, acting=method == "POST")
+        async with stack:
+            try:
+                yield pieces
+            except LostError as loss:
+                self.lost()
+                detail = f"{self.address.shown} broke off before its answer was whole: {loss.detail}; ask again"
+                raise NodusError(ErrorCode.UNAVAILABLE, detail) from loss
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, params: Params = (), *, headers: Mapping[str, str] | None = None, silence_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The bytes of one answer as they come; raises LostError when it breaks, or stays silent for too long."""
         timeout = httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None)
-        headers = {"Accept": "text/event-stream", LAST_EVENT_HEADER: str(after)}
         with self._losses():
-            request = self._open().build_request("GET", PREFIX + path, params=[("after", str(after))], headers=headers, timeout=timeout)
+            request = self._open().build_request(method, PREFIX + path, params=list(params), headers=headers, timeout=timeout)
             response = await self._open().send(request, stream=True)
         try:
             self.heard()

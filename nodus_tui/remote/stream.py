@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
 from nodus_tui.contract.events import EventBatch
-from nodus_tui.contract.http import BATCH_EVENT, HEARTBEAT_SECONDS, PROBLEM_EVENT
+from nodus_tui.contract.http import BATCH_EVENT, HEARTBEAT_SECONDS, LAST_EVENT_HEADER, PROBLEM_EVENT
 from nodus_tui.remote.channel import FIRST_PAUSE, LONGEST_PAUSE, Channel, LimitedError, LostError
 
 SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS
@@ -24,8 +24,11 @@ async def watch(channel: Channel, after: int) -> AsyncGenerator[EventBatch, None
     cursor, pause = after, FIRST_PAUSE
     broken_since: float | None = None
     while True:
+        headers = {"Accept": "text/event-stream", LAST_EVENT_HEADER: str(cursor)}
         try:
-            async with channel.stream("/watch", after=cursor, silence_seconds=SILENCE_SECONDS) as pieces:
+            async with channel.stream(
+                "GET", "/watch", [("after", str(cursor))], headers=headers, silence_seconds=SILENCE_SECONDS
+            ) as pieces:
                 broken_since, pause = None, FIRST_PAUSE
                 async with aclosing(_batches(channel, pieces)) as batches:
                     async for batch in batches:
@@ -57,10 +60,11 @@ async def _batches(channel: Channel, pieces: AsyncIterator[bytes]) -> AsyncGener
                 except ValidationError as error:
                     raise channel.not_understood(error) from error
             elif name == PROBLEM_EVENT:
-                raise _refusal(data)
+                raise refused(data)
 
 
-def _refusal(data: bytes) -> NodusError:
+def refused(data: bytes) -> NodusError:
+    """The error that a stream ended with, from the text of its Problem."""
     try:
         problem = Problem.model_validate_json(data)
     except ValidationError:

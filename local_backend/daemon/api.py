@@ -8,14 +8,14 @@ from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
-from local_backend.daemon.access import AccessPolicy, Caller
+from local_backend.daemon.access import AccessPolicy
+from local_backend.daemon.answers import answer, caller_of, json_answer, streamer_of
 from local_backend.daemon.bodies import BodyReader
 from local_backend.daemon.documents import AnyResource, Estimates, ResourceList, list_text, page_text, snapshot_text
-from local_backend.daemon.gate import CALLER, Gate
+from local_backend.daemon.gate import Gate
 from local_backend.daemon.openapi import ACTION_BODY, SPECS_BODY, describe
 from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import (
@@ -28,12 +28,12 @@ from local_backend.daemon.problems import (
     problem_response,
     refusal,
 )
+from local_backend.daemon.sandbox_routes import sandbox_routes
 from local_backend.daemon.streaming import EventStream
 from nodus_tui import __version__
 from nodus_tui.contract import backend as contract
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo
-from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.http import IDEMPOTENCY_HEADER, LAST_EVENT_HEADER, PREFIX
@@ -68,7 +68,8 @@ def create_app(
         redirect_slashes=False,
         dependencies=[Depends(_only_known_parameters)],
     )
-    for router in (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy, presence)):
+    rooms = (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy, presence))
+    for router in (*rooms, sandbox_routes(backend, limits=policy.limits, presence=presence)):
         app.include_router(router, prefix=PREFIX)
     _answer_errors(app)
     document: dict[str, Any] = {}
@@ -91,7 +92,7 @@ def _reading(backend: Backend) -> APIRouter:
     async def info(request: Request) -> Response:
         """What this backend is, and what the one who asks may do."""
         found = await backend.info()
-        return _answer(found.model_copy(update={"role": _caller(request).role.value}))
+        return answer(found.model_copy(update={"role": caller_of(request).role.value}))
 
     @router.get("/resources/{kind}", response_model=ResourceList)
     async def list_resources(
@@ -104,27 +105,27 @@ def _reading(backend: Backend) -> APIRouter:
     ) -> Response:
         """Resources of a kind, in order of creation."""
         query = contract.Query(group=group, project=project, current_only=current_only, limit=limit, after=after)
-        return _json(await page_text(await backend.list(kind, query)))
+        return json_answer(await page_text(await backend.list(kind, query)))
 
     @router.get("/resources/{kind}/{name:path}", response_model=AnyResource)
     async def get_resource(kind: str, name: str) -> Response:
         """One resource with its status."""
-        return _answer(await backend.get(kind, name))
+        return answer(await backend.get(kind, name))
 
     @router.get("/groups/{name}/results", response_model=GroupResults)
     async def results(name: str) -> Response:
         """The results of a group as they stand."""
-        return _answer(await backend.results(name))
+        return answer(await backend.results(name))
 
     @router.get("/runs/{name}/transcript", response_model=Transcript)
     async def transcript(name: str) -> Response:
         """A run's conversation and calls."""
-        return _answer(await backend.transcript(name))
+        return answer(await backend.transcript(name))
 
     @router.get("/snapshot", response_model=Snapshot)
     async def snapshot(runs_of: Annotated[str | None, Query(alias="runsOf")] = None) -> Response:
         """All groups, and the runs of one group; of every group with an empty `runsOf`, of none without it."""
-        return _json(await snapshot_text(await backend.snapshot(runs_of=runs_of)))
+        return json_answer(await snapshot_text(await backend.snapshot(runs_of=runs_of)))
 
     return router
 
@@ -140,10 +141,8 @@ def _watching(backend: Backend, policy: AccessPolicy, presence: Presence) -> API
         last_event: Annotated[int | None, Header(alias=LAST_EVENT_HEADER, ge=0, le=_LARGEST_CURSOR)] = None,
     ) -> Response:
         """Everything after a cursor, for ever, as server-sent events."""
-        caller, limits = _caller(request).name, policy.limits
-        if presence.streams_of(caller) >= limits.streams:
-            detail = f"{caller} has {limits.streams} event streams open, which is as many as may be: close one"
-            raise refusal(ErrorCode.RATE_LIMITED, detail, headers={"Retry-After": "5"})
+        limits = policy.limits
+        caller = streamer_of(request, presence, limits)
         start = after if last_event is None else last_event
         return EventStream(backend.watch(after=start), presence=presence, caller=caller, stall_seconds=limits.stall_seconds)
 
@@ -157,7 +156,7 @@ def _acting(backend: Backend, policy: AccessPolicy, presence: Presence) -> APIRo
 
     def author(request: Request, said: str) -> str:
         # Over TCP the token says who acts; over the unix socket it is the user's own program that speaks.
-        name = _caller(request).name
+        name = caller_of(request).name
         return name if policy.identify is not None else said or name
 
     @router.post("/apply", response_model=ApplyOutcome, openapi_extra=SPECS_BODY)
@@ -171,7 +170,7 @@ def _acting(backend: Backend, policy: AccessPolicy, presence: Presence) -> APIRo
         read = await bodies.to_apply(await request.body(), request.headers.get("content-type", ""))
         bundle = await check_specs(backend, read)
         work = backend.apply(bundle, dry_run=dry_run, author=author(request, said_author), request_id=key)
-        return _answer(await presence.whole(work))
+        return answer(await presence.whole(work))
 
     @router.post("/estimate", response_model=Estimates, openapi_extra=SPECS_BODY)
     async def estimate(request: Request, minutes_per_case: _Minutes = Decimal(10)) -> Response:
@@ -179,7 +178,7 @@ def _acting(backend: Backend, policy: AccessPolicy, presence: Presence) -> APIRo
         read = await bodies.to_estimate(await request.body(), request.headers.get("content-type", ""))
         bundle = await check_specs(backend, read)
         made = await backend.estimate(bundle, minutes_per_case=minutes_per_case)
-        return _json(f'{{"estimates":{await list_text(made)}}}')
+        return json_answer(f'{{"estimates":{await list_text(made)}}}')
 
     @router.post("/actions", response_model=ActionOutcome, openapi_extra=ACTION_BODY)
     async def act(request: Request, key: _Key = "") -> Response:
@@ -191,7 +190,7 @@ def _acting(backend: Backend, policy: AccessPolicy, presence: Presence) -> APIRo
         if key and action.request_id not in {"", key}:
             raise refusal(ErrorCode.INVALID_REQUEST, f"{IDEMPOTENCY_HEADER} and the action's requestId differ; give one of them")
         signed = {"author": author(request, action.author), "request_id": key or action.request_id}
-        return _answer(await presence.whole(backend.act(action.model_copy(update=signed))))
+        return answer(await presence.whole(backend.act(action.model_copy(update=signed))))
 
     @router.post("/stop-work", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
     async def stop_work(grace_seconds: _Grace = 10, groups: _Groups = ()) -> Response:
@@ -253,18 +252,3 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, of_parameters)
     app.add_exception_handler(HTTPException, of_router)
     app.add_exception_handler(Exception, of_ours)
-
-
-def _caller(request: Request) -> Caller:
-    caller = request.scope["state"][CALLER]
-    if not isinstance(caller, Caller):
-        raise TypeError("the gate let a request through without a caller")
-    return caller
-
-
-def _answer(value: ContractModel) -> Response:
-    return _json(value.model_dump_json(by_alias=True))
-
-
-def _json(text: str) -> Response:
-    return Response(text, media_type=JSONResponse.media_type)

@@ -20,6 +20,7 @@ from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
+from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 
 AnyResource = Annotated[
     Agent | AgentRun | AgentGroup | Environment | Budget | Sandbox | Sweep | Job | TrainingJob, Field(discriminator="kind")
@@ -42,6 +43,18 @@ class Estimates(ContractModel):
     """The estimate of each document that can cost money, in order."""
 
     estimates: tuple[Estimate | KindEstimate, ...]
+
+
+class SandboxList(ContractModel):
+    """The sandboxes on the server's machine."""
+
+    sandboxes: tuple[SandboxFact, ...]
+
+
+class FileList(ContractModel):
+    """The files in a run's work folder, in order of their paths."""
+
+    files: tuple[FileEntry, ...]
 
 
 class PackedDocument(ContractModel):

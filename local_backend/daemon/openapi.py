@@ -9,8 +9,9 @@ from pydantic.json_schema import models_json_schema
 
 from local_backend.daemon.documents import AnyResource, PackedBundle
 from nodus_tui.contract.actions import Action
+from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import Problem
-from nodus_tui.contract.http import BUNDLE_TYPE, PROBLEM_TYPE, YAML_TYPE
+from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE, LINES_TYPE, PROBLEM_TYPE, YAML_TYPE
 
 _TEMPLATE = "#/components/schemas/{model}"
 
@@ -42,6 +43,21 @@ ACTION_BODY: dict[str, Any] = {
 }
 """Added to the route that takes actions."""
 
+FILE_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file's bytes.", "content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
+}
+"""What the route to a file's bytes answers."""
+
+LINES_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Lines of JSON, one a task; an empty line means that it goes on. A last line with a `code` says why it ended early.",
+        "content": {
+            LINES_TYPE: {"schema": {"oneOf": [{"$ref": "#/components/schemas/GoldCase"}, {"$ref": "#/components/schemas/Problem"}]}}
+        },
+    }
+}
+"""What the route to the gold check answers."""
+
 
 def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
     """The whole document."""
@@ -72,7 +88,7 @@ def _add_problems(responses: dict[str, Any]) -> None:
 
 def _add_bodies(components: dict[str, Any]) -> None:
     """The schemas that no route's signature names. Answers and bodies share a type's schema where they have the same one."""
-    models: list[type[BaseModel]] = [Problem, PackedBundle]
+    models: list[type[BaseModel]] = [Problem, PackedBundle, GoldCase]
     _, own = models_json_schema([(model, "validation") for model in models], by_alias=True, ref_template=_TEMPLATE)
     found: dict[str, Any] = dict(own["$defs"])
     for name, form in (("Action", TypeAdapter[Any](Action)), ("SpecDocument", TypeAdapter[Any](AnyResource))):

@@ -20,7 +20,7 @@ from nodus_tui.contract.actions import AppliedDocument, Change
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
-from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.agent import Agent, AgentSpec
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
@@ -33,7 +33,7 @@ _PUT_RESOURCE = (
     "folder = excluded.folder, updated_at = excluded.updated_at"
 )
 
-_DECIDES_TASKS = ("file", "format", "fields", "grader")
+_DECIDES_TASKS = ("folder", "layout", "file", "format", "fields", "grader")
 """The fields of an Environment without which its task file cannot be checked."""
 
 LONGEST_GROUP_NAME = 50
@@ -54,6 +54,16 @@ class Environments(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class SandboxNeed:
+    """What a launch may need sandboxes for."""
+
+    group: str
+    agent: AgentSpec | None
+    """The agent, where it has tools."""
+    environment: ResolvedEnvironment | None
+
+
 @dataclass
 class Plan:
     """What an apply would do."""
@@ -67,6 +77,8 @@ class Plan:
     applied: list[AppliedDocument] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     launches: list[str] = field(default_factory=list)
+    needs: list[SandboxNeed] = field(default_factory=list)
+    """For the launches: whether this machine can give them their sandboxes is asked when they are launched, not when they are checked."""
     raises: list[tuple[str, int, int]] = field(default_factory=list)
     """Groups whose cap (nano-dollars) and maxActive change in place."""
 
@@ -135,9 +147,8 @@ def _in_order(bundle: SpecBundle) -> list[LoadedDocument]:
 
 
 def _located(environment: Environment, folder: str | None) -> Environment:
-    """The environment with its task file's path made absolute."""
-    path = Path(folder or ".") / environment.spec.file
-    return environment.model_copy(update={"spec": environment.spec.model_copy(update={"file": str(path)})})
+    """The environment with its paths made absolute."""
+    return environment.model_copy(update={"spec": environment.spec.located(Path(folder or "."))})
 
 
 def _written(document: LoadedDocument, spec: ContractModel) -> dict[tuple[str, ...], object]:
@@ -257,7 +268,7 @@ class _Planning:
             if error.faults:
                 self.plan.faults += error.faults
             else:
-                self.plan.faults.append(document.fault(("spec", "file"), error.detail))
+                self.plan.faults.append(document.fault(("spec", "folder" if environment.spec.folder else "file"), error.detail))
             return
         rows = await self._store.read("SELECT document, status FROM resources WHERE kind = 'Environment' AND name = ?", (environment.name,))
         old = Environment.model_validate_json(rows[0]["document"]) if rows else None
@@ -283,7 +294,7 @@ class _Planning:
                     (environment.name, environment.spec.version, facts.digest, time_text(self._now)),
                 )
             )
-        status = {"digest": facts.digest, "tasks": dict(facts.tasks), "source": "file", "updatedAt": time_text(self._now)}
+        status = {"digest": facts.digest, "tasks": dict(facts.tasks), "source": resolved.source, "updatedAt": time_text(self._now)}
         self._put(document, status, created=old is None)
         counts = ", ".join(f"{count} {split}" for split, count in facts.tasks.items())
         self.plan.applied.append(
@@ -318,11 +329,12 @@ class _Planning:
         if found is None or model is None or len(self.plan.faults) > before:
             return
         agent, revision, _ = found
-        if agent.spec.tools:
+        if agent.spec.tools and agent.spec.sandbox.hardware != "CPU":
             self.plan.refusals.append(
-                f"AgentGroup {group.name} is valid, but this version has no sandboxes: its agent {agent.name} lists tools "
-                f"({', '.join(agent.spec.tools)})"
+                f"AgentGroup {group.name} is valid, but this version allocates no accelerators: the sandbox of its agent {agent.name} asks "
+                f"for {agent.spec.sandbox.hardware}"
             )
+        self.plan.needs.append(SandboxNeed(group.name, agent.spec if agent.spec.tools else None, environment))
         self._launch(group, revision, model, environment)
 
     async def _agent_of(self, document: LoadedDocument, group: AgentGroup) -> tuple[Agent, int, LoadedDocument | None] | None:

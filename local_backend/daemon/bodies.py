@@ -63,11 +63,13 @@ class BodyReader:
         resource = document.resource
         if not isinstance(resource, Environment):
             return ()
+        paths = {("spec", *path): value for path, value in resource.spec.local_paths().items()}
         if not self._reads_files:
-            return (document.fault(("spec", "file"), _FROM_AFAR),)
-        if document.folder is None and not Path(resource.spec.file).is_absolute() and not document.in_doubt("spec", "file"):
-            return (document.fault(("spec", "file"), _NO_FOLDER),)
-        return ()
+            return tuple(document.fault(path, _FROM_AFAR) for path in paths)
+        if document.folder is not None:
+            return ()
+        relative = [path for path, value in paths.items() if not Path(value).is_absolute() and not document.in_doubt(*path)]
+        return tuple(document.fault(path, _NO_FOLDER) for path in relative)
 
 
 def _read_yaml(body: bytes) -> ReadSpecs:

@@ -116,14 +116,16 @@ class EnvironmentCatalogue:
 
 
 def own_environment(environment: Environment) -> ResolvedEnvironment:
-    """A user's Environment, which need not be stored yet. Raises NodusError (InvalidSpec) when its file is not an absolute path."""
-    if not Path(environment.spec.file).is_absolute():
-        raise NodusError(
-            ErrorCode.INVALID_SPEC,
-            f"the file of environment {quoted(environment.name)} is a relative path and nothing says relative to which folder: "
-            "give an absolute path, or apply a spec file that lies beside it",
-        )
-    return ResolvedEnvironment(environment.name, environment.spec.version, "file", {"spec": environment.spec.to_document()})
+    """A user's Environment, which need not be stored yet. Raises NodusError (InvalidSpec) when a path in it is not absolute."""
+    for path, value in environment.spec.local_paths().items():
+        if not Path(value).is_absolute():
+            raise NodusError(
+                ErrorCode.INVALID_SPEC,
+                f"{'.'.join(path)} of environment {quoted(environment.name)} is a relative path and nothing says relative to which folder: "
+                "give an absolute path, or apply a spec file that lies beside it",
+            )
+    source = "folder" if environment.spec.folder is not None else "file"
+    return ResolvedEnvironment(environment.name, environment.spec.version, source, {"spec": environment.spec.to_document()})
 
 
 def _check_version(name: str, version: str, known: str) -> None:

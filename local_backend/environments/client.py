@@ -9,10 +9,11 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, cast
 
 from local_backend.environments.hashing import digest
-from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch, TaskCard
+from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch, TaskCard, Workbench
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.reasoning_gym_names import SIZE
 from local_backend.environments.worker_process import WorkerProcess, worker_command
@@ -153,11 +154,13 @@ class EnvironmentWorker:
         """The last few kilobytes that the process wrote to stderr."""
         return self._session.process.stderr_tail if self._session and self._session.process else ""
 
-    async def grade(self, task_id: str, completion: str, *, simulated: bool = False) -> Grade:
+    async def grade(self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None) -> Grade:
         """Grade a completion. A grader that breaks gives Verdict.INFRASTRUCTURE_FAILURE; NodusError (Unavailable) only after `aclose`.
 
         `simulated` says that the run's model is simulated: then, and only then, the marks of the contract's simulation stand for answers.
+        `files` is not looked at: graders of words judge the completion alone.
         """
+        del files
         self._check_open()
         self._sent += 1
         number = self._sent
@@ -222,7 +225,7 @@ class EnvironmentWorker:
         if session is not self._session:
             return
         oldest = next(iter(self._requests), None)
-        grade = _grade(answer)
+        grade = grade_of(answer)
         if oldest is None or answer.get("n") != oldest or grade is None:
             if session.process is not None:
                 session.process.kill("it answered something that is no answer")
@@ -289,7 +292,7 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
 
     Raises NodusError: InvalidSpec with every fault of the file, or Unavailable.
     """
-    if resolved.source != "file":
+    if resolved.source not in {"file", "folder"}:
         endless = resolved.source == "catalogue"
         return EnvironmentFacts({} if endless else {"train": SIZE, "test": SIZE}, digest([resolved.name, resolved.version]))
     session = _Session()
@@ -318,9 +321,9 @@ def _environment(resolved: ResolvedEnvironment) -> dict[str, object]:
 
 
 def task_file(resolved: ResolvedEnvironment) -> str:
-    """The path of the environment's task file; empty when it has none."""
+    """The path of the environment's task file, or of its folder of tasks; empty when it has none."""
     spec = resolved.options.get("spec")
-    return str(spec.get("file", "")) if isinstance(spec, dict) else ""
+    return str(spec.get("file") or spec.get("folder") or "") if isinstance(spec, dict) else ""
 
 
 def _broken(resolved: ResolvedEnvironment, how: str) -> NodusError:
@@ -329,7 +332,7 @@ def _broken(resolved: ResolvedEnvironment, how: str) -> NodusError:
 
 def _changed(resolved: ResolvedEnvironment) -> NodusError:
     file = task_file(resolved)
-    what = f"the task file {file} or its grader" if file else "the environment"
+    what = f"{file} or its grader" if file else "the environment"
     return NodusError(
         ErrorCode.CONFLICT,
         f"{what} changed: {_reference(resolved)} no longer gives the tasks that this evaluation was created with; "
@@ -351,14 +354,21 @@ def _refused(resolved: ResolvedEnvironment, answer: Mapping[str, Any]) -> None:
 def _batch(resolved: ResolvedEnvironment, answer: Mapping[str, Any]) -> TaskBatch:
     _refused(resolved, answer)
     try:
-        cards = tuple(TaskCard(str(card["id"]), tuple(card["prompts"]), dict(card["metadata"])) for card in answer["tasks"])
-        return TaskBatch(cards, str(answer["digest"]))
-    except (KeyError, TypeError, ValueError):
+        return TaskBatch(tuple(_card(card) for card in answer["tasks"]), str(answer["digest"]))
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise _broken(resolved, "it answered something that is no answer") from None
 
 
-def _grade(answer: Mapping[str, Any]) -> Grade | None:
+def _card(card: Mapping[str, Any]) -> TaskCard:
+    bench = card.get("workbench")
+    return TaskCard(str(card["id"]), tuple(card["prompts"]), dict(card["metadata"]), None if bench is None else Workbench(**bench))
+
+
+def grade_of(answer: Mapping[str, Any]) -> Grade | None:
+    """The grade that a grader's process answered; None when it is none."""
     verdict, reward, message = answer.get("verdict"), answer.get("reward"), answer.get("message")
     if verdict not in set(Verdict) or not isinstance(message, str) or not (reward is None or isinstance(reward, int | float)):
         return None
-    return Grade(Verdict(verdict), None if reward is None else min(max(float(reward), 0.0), 1.0), message)
+    bounded = None if reward is None else min(max(float(reward), 0.0), 1.0)
+    seconds = answer.get("sandboxSeconds", 0)
+    return Grade(Verdict(verdict), bounded, message, float(seconds), no_reference=answer.get("noReference") is True)

@@ -15,7 +15,7 @@ from typing import assert_never
 from local_backend.environments.number_reading import NumberExpectation, last_match, tolerance_of, whole_number_text
 from local_backend.environments.regex_sample import sample
 from local_backend.environments.secret_tasks import CORRECT, Expectation, Judgement, incorrect, invalid
-from nodus_tui.contract.resources.environment import ChoiceGrader, ExactGrader, Grader, JSONGrader, NumericGrader, RegexGrader
+from nodus_tui.contract.resources.environment import ChoiceGrader, ExactGrader, JSONGrader, NumericGrader, RegexGrader, WordGrader
 
 
 class UnreadableAnswerError(ValueError):
@@ -33,7 +33,7 @@ def extract(pattern: re.Pattern[str] | None, completion: str) -> str | None:
     return str(found) if found is not None else None
 
 
-def expectation(grader: Grader, answer: object) -> Expectation:
+def expectation(grader: WordGrader, answer: object) -> Expectation:
     """The expected answer of a row, ready to judge by. Raises UnreadableAnswerError."""
     match grader:
         case ExactGrader():

@@ -58,6 +58,8 @@ class Grade:
     """For people; never holds the expected answer."""
     sandbox_seconds: float = 0
     """How long grading sandboxes ran for it."""
+    no_reference: bool = False
+    """It could not be graded because the task has no reference answer, which a simulated model's mark or a gold check asked for."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,6 @@ class ResolvedEnvironment:
     name: str
     version: str
     source: str
-    """`catalogue`, `reasoning-gym` or `file`."""
+    """`catalogue`, `reasoning-gym`, `file` or `folder`."""
     options: "Mapping[str, JsonValue]"
     """JSON for the worker: paths, fields, grader."""

@@ -32,6 +32,7 @@ from local_backend.environments.secret_tasks import (
     SourceError,
     failure,
     invalid,
+    without_reference,
 )
 from nodus_tui.contract.phases import Verdict
 
@@ -141,7 +142,7 @@ class ReasoningGymSource:
         if not right:
             return self._scored(task, "0 0 0 not the answer")
         if not isinstance(task.secret, str):
-            return failure("this dataset has no reference answers, so a simulated right reply has no verdict")
+            return without_reference("this dataset has no reference answers, so a simulated right reply has no verdict")
         return self._scored(task, task.secret)
 
     def _scored(self, task: SecretTask, answer: str) -> Judgement:

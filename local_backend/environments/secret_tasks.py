@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from local_backend.environments.hashing import digest
+from local_backend.environments.interface import Workbench
+from local_backend.environments.trials import Trial
 from nodus_tui.contract.phases import Verdict
 
 GRADING_RULES = 1
@@ -18,6 +20,8 @@ class Judgement:
     verdict: Verdict
     reward: float | None
     message: str = ""
+    no_reference: bool = False
+    """There is no verdict because the task has no reference answer."""
 
 
 CORRECT = Judgement(Verdict.CORRECT, 1.0)
@@ -36,6 +40,11 @@ def invalid(message: str) -> Judgement:
 def failure(message: str) -> Judgement:
     """The grader could not say: unscored."""
     return Judgement(Verdict.INFRASTRUCTURE_FAILURE, None, message)
+
+
+def without_reference(message: str) -> Judgement:
+    """A mark asked for a reference answer that the task does not have."""
+    return Judgement(Verdict.INFRASTRUCTURE_FAILURE, None, message, no_reference=True)
 
 
 class Expectation(Protocol):
@@ -59,13 +68,23 @@ class SecretTask:
     metadata: Mapping[str, object]
     secret: object
     """The expected answer as JSON types: what the digest covers."""
+    workbench: Workbench | None = None
+    """What the agent's sandbox has for it. A folder to build from is covered by the digest through the image's tag alone."""
+    trial: Trial | None = None
+    """How it is judged in a sandbox; None for a task whose source judges words."""
 
     def __repr__(self) -> str:
         return f"SecretTask({self.id!r})"
 
     def fingerprint(self) -> list[object]:
         """What the digest covers of this task."""
-        return [self.id, list(self.prompts), dict(self.metadata), self.secret]
+        parts: list[object] = [self.id, list(self.prompts), dict(self.metadata), self.secret]
+        if self.workbench is not None:
+            bench = self.workbench
+            parts.append({"files": dict(bench.files), "image": bench.image, "workdir": bench.workdir, "seconds": bench.agent_seconds})
+        if self.trial is not None:
+            parts.append(self.trial.fingerprint())
+        return parts
 
 
 class SourceError(Exception):
@@ -97,11 +116,22 @@ class TaskSource(Protocol):
         ...
 
 
+@runtime_checkable
+class DescribedSource(TaskSource, Protocol):
+    """A source with an end."""
+
+    def describe(self) -> tuple[dict[str, int], str]:
+        """The number of tasks by split, and the digest of all of them and of their grader. Raises SourceError."""
+        ...
+
+
 def judge_stand_in(expectation: Expectation, *, right: bool) -> Judgement:
     """The judgement of an answer that stands in for a simulated model's mark."""
     text = expectation.stand_in(right=right)
     if text is None:
-        return failure(f"no {'right' if right else 'wrong'} answer can be made up for this task, so its simulated reply has no verdict")
+        return without_reference(
+            f"no {'right' if right else 'wrong'} answer can be made up for this task, so its simulated reply has no verdict"
+        )
     return expectation.judge(text)
 
 

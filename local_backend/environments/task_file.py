@@ -18,6 +18,7 @@ import yaml
 
 from local_backend.environments.protocol import clean_text
 from local_backend.environments.secret_tasks import SourceError
+from local_backend.environments.task_contents import ContentError, checked_files
 from nodus_tui.contract.resources.environment import TaskFields
 
 SPLITS = ("train", "test")
@@ -43,10 +44,27 @@ class ParsedRow:
     prompts: tuple[str, ...]
     metadata: Mapping[str, object]
     answer: object = field(repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the agent finds, by path."""
+    tests: Mapping[str, str] = field(default_factory=dict, repr=False)
+    solution: Mapping[str, str] | str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a row must and may have for its grader, beside the columns that every row has."""
+
+    answer: bool = True
+    tests: bool = False
+    solution: bool = False
+    """Whether reference solutions are read; a row need not have one."""
 
 
 class _RowError(Exception):
     """What is wrong with one row."""
+
+
+_WORDS_ONLY = Needs()
 
 
 class _FileError(Exception):
@@ -89,7 +107,7 @@ def read_text(path: str, largest: int) -> str:
         raise SourceError("the task file is not UTF-8", [(line, "this line is not UTF-8: save the file as UTF-8")]) from None
 
 
-def parse(path: str, form: str, fields: TaskFields) -> list[ParsedRow]:
+def parse(path: str, form: str, fields: TaskFields, needs: Needs = _WORDS_ONLY) -> list[ParsedRow]:
     """The rows of a task file in their order. Raises SourceError with every fault."""
     text = read_text(path, LARGEST_YAML if form == "yaml" else LARGEST_FILE)
     reader = {"jsonl": _jsonl_rows, "csv": _csv_rows, "yaml": _yaml_rows}[form]
@@ -97,9 +115,9 @@ def parse(path: str, form: str, fields: TaskFields) -> list[ParsedRow]:
     faults: list[tuple[int, str]] = []
     first_lines: dict[str, int] = {}
     try:
-        for line, row in reader(text, fields):
+        for line, row in reader(text, fields, needs):
             try:
-                parsed = _parsed(line, row, fields, from_csv=form == "csv")
+                parsed = _parsed(line, row, fields, needs, from_csv=form == "csv")
             except _RowError as fault:
                 faults.append((line, str(fault)))
             else:
@@ -147,7 +165,7 @@ def _decoded(text: str, what: str) -> object:
         raise _RowError(f"{what} is not valid JSON") from None
 
 
-def _jsonl_rows(text: str, _: TaskFields) -> Iterator[tuple[int, Row]]:
+def _jsonl_rows(text: str, _: TaskFields, __: Needs) -> Iterator[tuple[int, Row]]:
     for line, content in enumerate(text.split("\n"), 1):
         if not content.strip():
             continue
@@ -179,7 +197,7 @@ class _LazyRow(Mapping[str, object]):
         return len(self._row())
 
 
-def _csv_rows(text: str, fields: TaskFields) -> Iterator[tuple[int, Row]]:
+def _csv_rows(text: str, fields: TaskFields, needs: Needs) -> Iterator[tuple[int, Row]]:
     # The module's own limit on a cell is process-wide; this process parses nothing but task files.
     csv.field_size_limit(LARGEST_FILE)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -192,7 +210,7 @@ def _csv_rows(text: str, fields: TaskFields) -> Iterator[tuple[int, Row]]:
                 continue
             if header is None:
                 header = [cell.strip() for cell in cells]
-                _check_header(line, header, fields)
+                _check_header(line, header, fields, needs)
             elif len(cells) != len(header):
                 yield line, _FaultyRow(f"this row has {len(cells)} cells and the header has {len(header)}")
             else:
@@ -209,12 +227,23 @@ class _FaultyRow(dict[str, object]):
         self.fault = fault
 
 
-def _check_header(line: int, header: list[str], fields: TaskFields) -> None:
-    for role, name in (("id", fields.id), ("prompt", fields.prompt), ("answer", fields.answer)):
+def _needed(fields: TaskFields, needs: Needs) -> list[tuple[str, str | None]]:
+    """The roles that every row has, with their columns."""
+    roles: list[tuple[str, str | None]] = [("id", fields.id), ("prompt", fields.prompt)]
+    if needs.answer:
+        roles.append(("answer", fields.answer))
+    if needs.tests:
+        roles.append(("tests", fields.column("tests")))
+    return roles
+
+
+def _check_header(line: int, header: list[str], fields: TaskFields, needs: Needs) -> None:
+    for role, name in _needed(fields, needs):
         if name not in header:
-            raise _FileError(line, f'the header has no column "{name}"; another name goes under spec.fields.{role}')
-    for name in (fields.id, fields.prompt, fields.answer, fields.metadata, fields.split):
-        if header.count(name) > 1:
+            raise _FileError(line, f'the header has no column "{name or role}"; another name goes under spec.fields.{role}')
+    more = (fields.column("files"), fields.column("tests"), fields.column("solution"))
+    for name in (fields.id, fields.prompt, fields.answer, fields.metadata, fields.split, *more):
+        if name is not None and header.count(name) > 1:
             raise _FileError(line, f'the header has the column "{name}" twice')
 
 
@@ -271,7 +300,7 @@ class _YAMLReader:
         return text
 
 
-def _yaml_rows(text: str, _: TaskFields) -> Iterator[tuple[int, Row]]:
+def _yaml_rows(text: str, _: TaskFields, __: Needs) -> Iterator[tuple[int, Row]]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         root = yaml.compose(text, Loader=loader)
@@ -296,15 +325,18 @@ def _yaml_rows(text: str, _: TaskFields) -> Iterator[tuple[int, Row]]:
         raise _FileError(0, "the file is nested too deeply") from None
 
 
-def _parsed(line: int, row: Row, fields: TaskFields, *, from_csv: bool) -> ParsedRow:
+def _parsed(line: int, row: Row, fields: TaskFields, needs: Needs, *, from_csv: bool) -> ParsedRow:
     if isinstance(row, _FaultyRow):
         raise _RowError(row.fault)
-    for role, name in (("id", fields.id), ("prompt", fields.prompt), ("answer", fields.answer)):
-        if name not in row:
-            raise _RowError(f'there is no field "{name}"; another name goes under spec.fields.{role}')
-    answer = row[fields.answer]
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
+    for role, name in _needed(fields, needs):
+        if name is None or name not in row:
+            raise _RowError(f'there is no field "{name or role}"; another name goes under spec.fields.{role}')
+    answer = row.get(fields.answer)
+    if needs.answer and (answer is None or (isinstance(answer, str) and not answer.strip())):
         raise _RowError("the answer is empty")
+    tests = _files(row, fields.column("tests"), "tests", from_csv=from_csv) if needs.tests else {}
+    if needs.tests and not tests:
+        raise _RowError("tests is empty: a pytest grader needs the hidden tests of each task")
     return ParsedRow(
         line=line,
         id=_id(row[fields.id]),
@@ -312,7 +344,29 @@ def _parsed(line: int, row: Row, fields: TaskFields, *, from_csv: bool) -> Parse
         prompts=_prompts(row[fields.prompt]),
         metadata=_metadata(row.get(fields.metadata), from_csv=from_csv),
         answer=clean_value(answer),
+        files=_files(row, fields.column("files"), "files", from_csv=from_csv),
+        tests=tests,
+        solution=_solution(row, fields.column("solution"), from_csv=from_csv) if needs.solution else None,
     )
+
+
+def _files(row: Row, column: str | None, what: str, *, from_csv: bool) -> dict[str, str]:
+    value = row.get(column) if column is not None else None
+    if value is None or (from_csv and value == ""):
+        return {}
+    if from_csv:
+        value = _decoded(str(value), what)
+    try:
+        return checked_files(clean_value(value), what)
+    except ContentError as fault:
+        raise _RowError(str(fault)) from None
+
+
+def _solution(row: Row, column: str | None, *, from_csv: bool) -> dict[str, str] | str | None:
+    value = row.get(column) if column is not None else None
+    if isinstance(value, str) and not (from_csv and value.lstrip().startswith("{")):
+        return clean_text(value) if value.strip() else None
+    return None if value is None else _files(row, column, "solution", from_csv=from_csv)
 
 
 def clean_value(value: object) -> object:

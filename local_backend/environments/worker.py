@@ -10,13 +10,15 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, Self
 
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.secret_tasks import (
+    DescribedSource,
     Judgement,
     SecretTask,
     SourceError,
@@ -77,11 +79,32 @@ def make_source(environment: Mapping[str, Any]) -> TaskSource:
             raise SourceError("this kind of environment is not known to the grader")
 
 
-def _described(request: Mapping[str, Any]) -> dict[str, Any]:
-    from local_backend.environments.task_file_source import TaskFileSource  # noqa: PLC0415
-
-    counts, whole = TaskFileSource(request["environment"]["options"]).describe()
+def described(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer that tells what there is of an environment with an end. Raises SourceError."""
+    source = make_source(request["environment"])
+    if not isinstance(source, DescribedSource):
+        raise SourceError("only the tasks of files and folders can be counted")
+    counts, whole = source.describe()
     return {"ok": True, "tasks": counts, "digest": whole}
+
+
+def loaded(source: TaskSource, tasks: Sequence[SecretTask]) -> dict[str, Any]:
+    """The answer that hands out tasks: what agents may see of them, and the digest."""
+    cards = [
+        {"id": task.id, "prompts": task.prompts, "metadata": task.metadata, "workbench": asdict(task.workbench) if task.workbench else None}
+        for task in tasks
+    ]
+    return {"ok": True, "tasks": cards, "digest": batch_digest(source, tasks)}
+
+
+def judged(judgement: Judgement) -> dict[str, Any]:
+    """The answer that tells a judgement."""
+    return {
+        "verdict": judgement.verdict,
+        "reward": judgement.reward,
+        "message": judgement.message,
+        "noReference": judgement.no_reference,
+    }
 
 
 class Worker:
@@ -97,12 +120,12 @@ class Worker:
         """The answer to one request."""
         if request["op"] == "grade":
             judgement = self._graded(request)
-            return {"n": request["n"], "verdict": judgement.verdict, "reward": judgement.reward, "message": judgement.message}
+            return {"n": request["n"], **judged(judgement)}
         contained = _Contained()
         with contained:
             signal.setitimer(signal.ITIMER_PROF, _LOAD_CPU_SECONDS)
             try:
-                return _described(request) if request["op"] == "describe" else self._loaded(request)
+                return described(request) if request["op"] == "describe" else self._loaded(request)
             except SourceError as error:
                 return {"ok": False, "message": error.sentence, "faults": error.faults}
             finally:
@@ -115,8 +138,7 @@ class Worker:
         self._source, self._tasks = source, {task.id: task for task in tasks}
         self._seconds = float(request["gradeSeconds"])
         signal.signal(signal.SIGALRM, self._ring)
-        cards = [{"id": task.id, "prompts": task.prompts, "metadata": task.metadata} for task in tasks]
-        return {"ok": True, "tasks": cards, "digest": batch_digest(source, tasks)}
+        return loaded(source, tasks)
 
     def _ring(self, _signal: int, _frame: FrameType | None) -> None:
         self._time_is_up = True

@@ -10,6 +10,7 @@ from contract_examples import AGENT, BUDGET, ENVIRONMENT, EXAMPLES, GROUP, JOB, 
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.environment import TaskFields
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.spec_loading.fault_order import MAX_FAULTS
 from nodus_tui.contract.spec_loading.loader import SpecSource, bundle_from_documents, load_specs
@@ -146,7 +147,7 @@ CASES = [
     (GROUP, "split: test", "split: dev", 11, 12, "spec.evaluation.split", 'split is "dev"; it must be train or test', ""),
     (
         *(ENVIRONMENT, "numeric", "nummeric", 7, 18, "spec.grader.type"),
-        *('type is "nummeric"; it must be exact, numeric, choice, regex or json', "numeric"),
+        *('type is "nummeric"; it must be exact, numeric, choice, regex, json, program or pytest', "numeric"),
     ),
     (
         ENVIRONMENT,
@@ -155,7 +156,7 @@ CASES = [
         7,
         11,
         "spec.grader.type",
-        "type is missing; it must be exact, numeric, choice, regex or json",
+        "type is missing; it must be exact, numeric, choice, regex, json, program or pytest",
         "",
     ),
     (
@@ -408,3 +409,47 @@ def test_the_loader_imports_nothing_heavy():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "message"),
+    [
+        ("  file: tasks.jsonl\n", "", "spec.file", "file is missing; it names the task file"),
+        ("  file: tasks.jsonl\n", "  file: tasks.jsonl\n  folder: tasks\n  layout: harbor\n", "spec.file", "give one of the two"),
+        ("file: tasks.jsonl", "folder: tasks", "spec.layout", "layout is missing"),
+        ("file: tasks.jsonl", "folder: tasks\n  layout: harbor", "spec.grader", "leave grader out"),
+        ("  file:", "  layout: harbor\n  file:", "spec.layout", "a layout needs a folder"),
+        ("grader: {type: numeric, tolerance: 0.5, answerPattern: 'answer: (\\d+)'}", "description: x", "spec.grader", "grader is missing"),
+        (
+            "{type: numeric, tolerance: 0.5, answerPattern: 'answer: (\\d+)'}",
+            "{type: program}",
+            "spec.grader.command",
+            "command is missing",
+        ),
+        (
+            "{type: numeric, tolerance: 0.5, answerPattern: 'answer: (\\d+)'}",
+            "{type: pytest, solutionFile: ../x.py}",
+            "spec.grader.solutionFile",
+            "below the work folder",
+        ),
+        (
+            "{type: numeric, tolerance: 0.5, answerPattern: 'answer: (\\d+)'}",
+            "{type: pytest, timeout: 25h}",
+            "spec.grader.timeout",
+            "outside the allowed",
+        ),
+    ],
+)
+def test_where_tasks_come_from_and_who_grades_them(old: str, new: str, path: str, message: str) -> None:
+    text = EXAMPLES["Environment"].replace(old, new, 1)
+    assert text != EXAMPLES["Environment"]
+    found = [fault for fault in faults_of(text) if fault.path == path]
+    assert [message in fault.message for fault in found] == [True]
+    assert all(fault.line for fault in found)
+
+
+def test_columns_that_few_files_have() -> None:
+    fields = TaskFields.model_validate({"answer": "solution", "tests": "hidden"})
+    assert [fields.column(role) for role in ("files", "tests", "solution")] == ["files", "hidden", None]
+    with pytest.raises(ValueError, match="the same name"):
+        TaskFields.model_validate({"answer": "solution", "solution": "solution"})

@@ -88,6 +88,10 @@ class SandboxRequest:
     """The agent's folder. What the image has there is found in it, owned by the agent."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """Variables of every process in it. Nothing of the scheduler's own environment is ever added."""
+    extra_folders: tuple[str, ...] = ()
+    """More empty folders by absolute path, such as `/tests`: both users may write there as in /tmp, and what the image has there is hidden.
+    Their size comes out of the request's disk.
+    """
     devices: tuple[str, ...] = ()
     """Accelerators by uuid; engines refuse them until devices are allocated."""
 

@@ -89,9 +89,9 @@ def _reading(backend: Backend) -> APIRouter:
     router = APIRouter()
 
     @router.get("/info", response_model=BackendInfo)
-    async def info(request: Request) -> Response:
-        """What this backend is, and what the one who asks may do."""
-        found = await backend.info()
+    async def info(request: Request, probe: bool = False) -> Response:  # noqa: FBT001, FBT002 - a parameter of the query
+        """What this backend is, and what the one who asks may do; with `probe`, the engine for sandboxes is tried with real ones."""
+        found = await backend.info(probe=probe)
         return answer(found.model_copy(update={"role": caller_of(request).role.value}))
 
     @router.get("/resources/{kind}", response_model=ResourceList)

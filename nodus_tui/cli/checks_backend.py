@@ -1,26 +1,43 @@
-"""What `doctor` asks the backend: whether it opens, who runs the scheduler, and which models can be used at which price."""
+"""What `doctor` asks the backend: whether it opens, who runs the scheduler, what makes sandboxes, which models there are at which price."""
 
 import asyncio
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from nodus_tui.cli.checks import Check, Level
 from nodus_tui.cli.session import opened
 from nodus_tui.contract.backend import BackendInfo, ModelFact
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.sandboxes import SandboxEngineFact
 
 
-def backend_checks() -> list[Check]:
+@dataclass(frozen=True)
+class BackendFindings:
+    """What the backend said."""
+
+    checks: tuple[Check, ...]
+    sandbox: SandboxEngineFact | None
+    """Null where it did not say."""
+
+
+def backend_checks() -> BackendFindings:
     """Every check that needs a backend; one failed check where it does not open."""
     try:
         info = asyncio.run(_ask())
     except NodusError as error:
         text = "; ".join([error.detail, *(fault.sentence() for fault in error.faults)])
-        return [Check(check="backend", level=Level.FAIL, message=text, remedy="see the checks above")]
-    return [_backend(info), _prices(), *map(model_check, info.models)]
+        return BackendFindings((Check(check="backend", level=Level.FAIL, message=text, remedy="see the checks above"),), None)
+    return BackendFindings((_backend(info), _prices(), sandbox_check(info.sandbox), *map(model_check, info.models)), info.sandbox)
 
 
 async def _ask() -> BackendInfo:
     async with opened("look") as backend:
+        try:
+            return await backend.info(probe=True)
+        except NodusError as error:
+            if error.code is not ErrorCode.FORBIDDEN:
+                raise
+        # A viewer may not start anything there, and learns what is known already.
         return await backend.info()
 
 
@@ -42,6 +59,22 @@ def _prices() -> Check:
         )
     except PackageNotFoundError:
         return Check(check="prices", level=Level.FAIL, message="the price database is not installed", remedy="pip install genai-prices")
+
+
+_NO_SANDBOX = "install bubblewrap (with user namespaces), or start a Docker engine that this user may use"
+
+
+def sandbox_check(fact: SandboxEngineFact | None) -> Check:
+    """Which engine makes sandboxes, why, and how strong it is. Without one only agents without tools can run."""
+    if fact is None:
+        text = "the backend does not say which engine makes sandboxes"
+        return Check(check="sandbox", level=Level.WARN, message=text, remedy="ask the workspace's scheduler: `nodus-tui scheduler start`")
+    if fact.isolation == "none":
+        return Check(check="sandbox", level=Level.WARN, message=f"none: {fact.reason}", remedy="; ".join(fact.weaknesses) or _NO_SANDBOX)
+    engine = " ".join(part for part in (fact.engine, fact.version) if part)
+    text = f"{engine}, {fact.isolation} isolation: {fact.reason}"
+    level = Level.OK if fact.isolation == "full" else Level.WARN
+    return Check(check="sandbox", level=level, message=text, remedy="; ".join(fact.weaknesses))
 
 
 def model_check(model: ModelFact) -> Check:

@@ -5,11 +5,12 @@ from nodus_tui.cli.rows import row_of, time_text, titles_of
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript
+from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.text import safe_text
+from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
 
 _NO_LIMIT = 100_000_000
 """Characters of one message that are shown: all that a reply can have."""
@@ -18,13 +19,13 @@ _CALL_TITLES = ("CALL", "STATE", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN
 _CALL_FIGURES = frozenset({"CALL", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT"})
 
 
-def resource_text(resource: Resource) -> str:
-    """Everything a person wants to know of it."""
+def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> str:
+    """Everything a person wants to know of it; for a run with a sandbox, the limits that its agent gives it."""
     common = [("Kind", resource.kind), ("Name", resource.name), ("Project", resource.metadata.project or ""), ("Labels", _labels(resource))]
     if isinstance(resource, AgentGroup):
         return pairs_text(common + _group(resource))
     if isinstance(resource, AgentRun):
-        return pairs_text(common + _run(resource))
+        return pairs_text(common + _run(resource) + _sandbox(resource, limits))
     if isinstance(resource, Agent):
         return pairs_text(common + _agent(resource))
     return pairs_text(common + list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True)))
@@ -44,6 +45,7 @@ def _agent(agent: Agent) -> list[tuple[str, str]]:
         ("Cap of a run", display_usd(spec.per_run_max_cost_usd)),
         ("Max turns", str(spec.max_turns)),
         ("Tools", ", ".join(spec.tools)),
+        ("Sandbox", limits_text(spec.sandbox) if spec.tools else ""),
         ("System", spec.system.rstrip("\n")),
     ]
 
@@ -74,6 +76,7 @@ def _group(group: AgentGroup) -> list[tuple[str, str]]:
         ("Pass rate", row_of(group)[3]),
         ("Verdicts", ", ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items())),
         ("Money", f"{display_usd(money.model_usd)} of {display_usd(money.cap_usd)} on models; {kept}"),
+        ("Sandboxes", f"{display_usd(money.sandbox_usd)}, apart from model spend and its cap" if money.sandbox_usd else ""),
         ("Unconfirmed", display_usd(money.unconfirmed_usd) if money.unconfirmed_usd else ""),
         ("Created", time_text(status.created_at)),
         ("Started", time_text(status.started_at)),
@@ -119,17 +122,69 @@ def _run(run: AgentRun) -> list[tuple[str, str]]:
     ]
 
 
+def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]]:
+    """What its sandboxes were, took and cost: sandbox money is none of the run's model spend."""
+    box = run.status.sandbox if run.status else None
+    if box is None:
+        return []
+    running = f"; runs since {time_text(box.started_at)}" if box.running else "; stopped"
+    kept = f"kept; `nodus-tui cp {run.name}:` lists them"
+    return [
+        ("Sandbox", ", ".join(part for part in (box.engine, box.image, box.hardware) if part)),
+        ("Limits", limits_text(limits) if limits else ""),
+        ("Sandbox time", f"{seconds_text(box.seconds)} from started to stopped, grading included{running}"),
+        ("Sandbox cost", f"{display_usd(box.cost_usd)} at {display_usd(box.rate_usd)} an hour, apart from model spend and its cap"),
+        ("Files", kept if box.files_kept or box.running else "not kept"),
+    ]
+
+
+def limits_text(box: AgentSandbox) -> str:
+    """What a sandbox may use."""
+    parts = [
+        f"{box.cpus:g} CPU{'s' if box.cpus != 1 else ''}",
+        f"{box.memory_gib:g} GiB of memory",
+        f"{box.disk_gib:g} GiB of disk",
+        f"{box.processes} processes",
+        "network" if box.network else "no network",
+        f"{duration_text(box.command_timeout)} a command",
+        f"stops after {duration_text(box.idle_timeout)} idle",
+        f"{duration_text(box.max_lifetime)} at most",
+        f"{display_usd(box.max_cost_usd)} at most" if box.max_cost_usd is not None else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
 def transcript_text(transcript: Transcript, *, calls: bool) -> str:
     """The conversation, one message after the other; before it, unless not wanted, the calls."""
     parts = []
     if calls and transcript.calls:
         parts.append(table_text(_CALL_TITLES, [_call_row(call) for call in transcript.calls], right=_CALL_FIGURES))
-    for turn in transcript.turns:
-        call = f", call {turn.call}" if turn.call is not None else ""
-        parts.append(f"[{turn.role}{call}, {time_text(turn.at)}]\n{safe_text(turn.text, newlines=True, limit=_NO_LIMIT)}")
+    parts.extend(_turn_text(turn) for turn in transcript.turns)
     if transcript.grader_message:
-        parts.append(f"[grader]\n{safe_text(transcript.grader_message, newlines=True, limit=_NO_LIMIT)}")
+        parts.append(f"[grader]\n{_block(transcript.grader_message)}")
     return "\n\n".join(parts) or "no conversation yet"
+
+
+def _turn_text(turn: TranscriptTurn) -> str:
+    call = f", call {turn.call}" if turn.call is not None else ""
+    lines = [f"[{turn.role}{call}, {time_text(turn.at)}]"]
+    if turn.text or not (turn.tool_calls or turn.tool_results):
+        lines.append(_block(turn.text))
+    for asked in turn.tool_calls:
+        words = call_words(asked)
+        lines.append(f"{CALL_GLYPH} {safe_text(asked.name)}  {_block(words.gist, indent=2)}".rstrip())
+        lines.extend(f"  {safe_text(name)}: {_block(value, indent=4)}" for name, value in words.rest)
+    for result in turn.tool_results:
+        sign = result_sign(result)
+        lines.append(f"{sign.glyph} {safe_text(result.name)}: {sign.word}, {seconds_text(result.seconds)}")
+        if result.text:
+            lines.append("  " + _block(result.text.rstrip("\n"), indent=2))
+    return "\n".join(lines)
+
+
+def _block(text: str, *, indent: int = 0) -> str:
+    """Foreign text of several lines, the lines after the first indented."""
+    return safe_text(text, newlines=True, limit=_NO_LIMIT).replace("\n", "\n" + " " * indent)
 
 
 def _call_row(call: CallRecord) -> tuple[str, ...]:

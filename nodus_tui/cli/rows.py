@@ -10,13 +10,13 @@ from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.statistics.format import pass_rate_text
 
-RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED"})
+RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES"})
 """Columns of figures."""
 
 _TITLES: dict[str, tuple[str, ...]] = {
     "Agent": ("NAME", "REVISION", "CAP", "MODEL", "UPDATED"),
-    "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "AGENT", "ENVIRONMENT"),
-    "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "TURNS", "GROUP"),
+    "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
+    "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
 
@@ -54,7 +54,7 @@ def _group(group: AgentGroup) -> tuple[str, ...]:
     environment = group.spec.evaluation.environment if group.spec.evaluation else "-"
     status = group.status
     if status is None:
-        return group.name, "-", "-", "-", "-", "-", group.spec.agent, environment
+        return group.name, "-", "-", "-", "-", "-", "-", group.spec.agent, environment
     total = status.coverage.total
     rate = pass_rate_text(
         pass_rate=status.pass_rate,
@@ -74,6 +74,7 @@ def _group(group: AgentGroup) -> tuple[str, ...]:
         (rate if group.spec.evaluation else "-") + mark,
         display_usd(money.model_usd),
         display_usd(money.cap_usd),
+        display_usd(money.sandbox_usd) if money.sandbox_usd else "-",
         group.spec.agent,
         environment,
     )
@@ -83,7 +84,7 @@ def _run(run: AgentRun) -> tuple[str, ...]:
     spec, status = run.spec, run.status
     cap = "-" if spec.max_cost_usd is None else display_usd(spec.max_cost_usd)
     if status is None:
-        return run.name, str(spec.case), spec.task_id, "-", "-", "-", "-", cap, "-", spec.group or "-"
+        return run.name, str(spec.case), spec.task_id, "-", "-", "-", "-", cap, "-", "-", spec.group or "-"
     return (
         run.name,
         str(spec.case),
@@ -93,6 +94,7 @@ def _run(run: AgentRun) -> tuple[str, ...]:
         status.verdict.value if status.verdict else "-",
         display_usd(status.cost_usd),
         cap,
+        display_usd(status.sandbox.cost_usd) if status.sandbox else "-",
         str(status.turns),
         spec.group or "-",
     )

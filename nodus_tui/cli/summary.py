@@ -107,7 +107,7 @@ def cost_text(results: GroupResults) -> str:
     cost = results.cost
     parts = [f"{display_usd(cost.model_usd)} of {display_usd(cost.cap_usd)} on models"]
     if cost.sandbox_usd > Decimal(0):
-        parts.append(f"{display_usd(cost.sandbox_usd)} on sandboxes")
+        parts.append(f"{display_usd(cost.sandbox_usd)} on sandboxes, apart from the cap")
     if cost.unconfirmed_usd > Decimal(0):
         parts.append(f"{display_usd(cost.unconfirmed_usd)} unconfirmed: calls with an unknown outcome, charged their worst case")
     if results.simulated:

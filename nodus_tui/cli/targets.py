@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.meta import Resource
 
@@ -71,3 +71,14 @@ async def _found(backend: Backend, kind: str, name: str) -> Resource | None:
         if error.code is ErrorCode.NOT_FOUND:
             return None
         raise
+
+
+async def all_of(backend: Backend, kind: str, query: Query) -> list[Resource]:
+    """The resources of a kind, page after page."""
+    found: list[Resource] = []
+    while True:
+        page = await backend.list(kind, query)
+        found.extend(page.items)
+        if not page.next_after:
+            return found
+        query = query.model_copy(update={"after": page.next_after})

@@ -142,8 +142,8 @@ class Backend(Protocol):
         """Everything after a cursor, in order, for ever; batches are merged per object while the reader is slow."""
         ...
 
-    async def info(self) -> BackendInfo:
-        """What this backend is and what it can use."""
+    async def info(self, *, probe: bool = False) -> BackendInfo:
+        """What this backend is and what it can use. With `probe` it also finds out which engine makes sandboxes, by making some."""
         ...
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:

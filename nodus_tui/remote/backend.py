@@ -132,9 +132,9 @@ class RemoteBackend:
         """Everything after a cursor, across broken connections."""
         return watch(self._channel, after)
 
-    async def info(self) -> BackendInfo:
+    async def info(self, *, probe: bool = False) -> BackendInfo:
         """What the backend there is. From here its scheduler is always another process's."""
-        told = await self._channel.get(BackendInfo, "/info")
+        told = await self._channel.get(BackendInfo, "/info", [("probe", "true")] if probe else [])
         elsewhere = told.scheduling or told.scheduler_elsewhere
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
 

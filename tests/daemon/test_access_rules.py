@@ -11,6 +11,9 @@ from local_backend.daemon.access import AccessPolicy, Role, TokenBucket, bearer_
     ("method", "path", "query", "role"),
     [
         ("GET", "/v1/info", "", Role.VIEWER),
+        ("GET", "/v1/info", "probe=false", Role.VIEWER),
+        ("GET", "/v1/info", "probe=true", Role.OPERATOR),
+        ("GET", "/v1/info", "%70robe=1", Role.OPERATOR),
         ("POST", "/v1/estimate", "minutesPerCase=5", Role.VIEWER),
         ("POST", "/v1/apply", "dryRun=true", Role.VIEWER),
         ("POST", "/v1/apply", "author=me&dryRun=true", Role.VIEWER),

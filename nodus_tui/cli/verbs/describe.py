@@ -8,6 +8,8 @@ from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.targets import run_or_group, split_target
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
 
@@ -17,17 +19,19 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:
-    """One resource in detail; for a run its calls with their cost, and its conversation. Without a KIND: a group or a run.
+    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation. Without a KIND: a group or a run.
 
     Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
     with `resource` and `transcript`.
     """
 
-    async def ask(backend: Backend) -> tuple[Resource, Transcript | None]:
+    async def ask(backend: Backend) -> tuple[Resource, Transcript | None, AgentSandbox | None]:
         resource = await _find(backend, target)
-        return resource, await backend.transcript(resource.name) if isinstance(resource, AgentRun) else None
+        if not isinstance(resource, AgentRun):
+            return resource, None, None
+        return resource, await backend.transcript(resource.name), await _limits(backend, resource)
 
-    resource, transcript = with_backend("look", ask)
+    resource, transcript, limits = with_backend("look", ask)
     if transcript_only and transcript is None:
         raise click.UsageError(f"--transcript is for runs, and {target} is none")
     if output != "table":
@@ -36,11 +40,25 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
             document = transcript.to_document() if transcript_only else {"resource": document, "transcript": transcript.to_document()}
         emit(json_text(document) if output == "json" else yaml_text([document]))
         return 0
-    parts = [] if transcript_only else [resource_text(resource)]
+    parts = [] if transcript_only else [resource_text(resource, limits=limits)]
     if transcript is not None:
         parts.append(transcript_text(transcript, calls=not transcript_only))
     emit("\n\n".join(parts))
     return 0
+
+
+async def _limits(backend: Backend, run: AgentRun) -> AgentSandbox | None:
+    """What the run's agent gives its sandboxes; unknown where the agent was changed since."""
+    if run.status is None or run.status.sandbox is None:
+        return None
+    try:
+        agent = await backend.get("Agent", run.spec.agent)
+    except NodusError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
+    same = isinstance(agent, Agent) and agent.status is not None and agent.status.revision == run.spec.agent_revision
+    return agent.spec.sandbox if isinstance(agent, Agent) and same else None
 
 
 async def _find(backend: Backend, target: str) -> Resource:

@@ -7,7 +7,7 @@ from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text, yaml_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import KIND_NAMES, split_target
+from nodus_tui.cli.targets import KIND_NAMES, all_of, split_target
 from nodus_tui.contract.backend import Backend, BackendInfo, Query
 from nodus_tui.contract.resources.meta import Resource
 
@@ -80,14 +80,3 @@ def _catalogue(kind: str, output: str) -> int:
         ]
         emit(csv_text([dict(zip(titles, row, strict=True)) for row in rows], titles) if output == "csv" else table_text(titles, rows))
     return 0
-
-
-async def all_of(backend: Backend, kind: str, query: Query) -> list[Resource]:
-    """Every page."""
-    found: list[Resource] = []
-    while True:
-        page = await backend.list(kind, query)
-        found.extend(page.items)
-        if not page.next_after:
-            return found
-        query = query.model_copy(update={"after": page.next_after})

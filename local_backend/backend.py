@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 from pydantic import TypeAdapter
@@ -27,6 +28,7 @@ from local_backend.models.token_bound import input_bound
 from local_backend.models.wire import ChatMessage, ModelRequest
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
+from local_backend.sandboxing import SandboxDesk, file_in, files_in
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
@@ -113,6 +115,7 @@ class LocalBackend:
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
         self._environments = LocalEnvironments()
+        self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
         self._reader = Reader(store, clock, self._check)
         self._requests = Requests(store, clock)
         self._applier = Applier(store, self._catalogue, self._environments, clock)
@@ -153,10 +156,13 @@ class LocalBackend:
             clock=self._clock,
             start_grader=self._environments.start,
             shortage=self._space.shortage,
+            workplaces=self._desk.workplaces,
             may_start=may_start,
         )
         self._actions = Actions(self._scheduler, self._store, self._clock)
         try:
+            if self._desk.used and may_start:
+                await self._desk.reap_quietly()
             await self._scheduler.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)
@@ -304,6 +310,7 @@ class LocalBackend:
         async with self._applying:
             plan = await self._applier.plan(bundle)
             plan.refuse(dry_run=False)
+            await self._desk.refuse_what_cannot_be_had(plan.needs)
             if plan.statements:
                 await self._store.commit(plan.statements)
         await self._after_apply(plan)
@@ -413,7 +420,7 @@ class LocalBackend:
         if self._scheduler is not None and self._scheduler.failure is not None:
             raise self._scheduler.failure
 
-    async def info(self) -> BackendInfo:
+    async def info(self, *, probe: bool = False) -> BackendInfo:
         """What this backend is and can use."""
         elsewhere = self._scheduler is None and not self._workspace.free()
         return BackendInfo(
@@ -423,6 +430,8 @@ class LocalBackend:
             scheduling=self._scheduler is not None,
             scheduler_elsewhere=elsewhere,
             can_stop_groups=self._scheduler is not None,
+            sandbox=await self._desk.fact() if probe else self._desk.known_fact,
+            sandboxes_running=self._desk.running,
             models=self._catalogue.facts(),
             environments=tuple(
                 EnvironmentFact(
@@ -440,28 +449,40 @@ class LocalBackend:
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
-        raise _no_sandboxes()
+        return await self._desk.list()
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""
-        raise _no_sandboxes()
+        return await self._desk.reap()
 
     async def files(self, run: str) -> tuple[FileEntry, ...]:
         """The files in a run's work folder."""
-        raise _no_sandboxes()
+        async with self._files_of(run) as archive:
+            return await files_in(archive, run)
 
     async def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them."""
-        if run:
-            raise _no_sandboxes()
-        yield b""
+        async with self._files_of(run) as archive:
+            async for piece in file_in(archive, run, path):
+                yield piece
+
+    @asynccontextmanager
+    async def _files_of(self, run: str) -> AsyncIterator[Path]:
+        """The run's files: as they are now where its sandbox lives here, else as they were kept. Raises NodusError."""
+        await self.get("AgentRun", run)
+        live = await self._scheduler.copy_of_files(run) if self._scheduler is not None else None
+        try:
+            yield live or self._desk.kept(run)
+        finally:
+            if live is not None:
+                live.unlink(missing_ok=True)
 
     async def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment."""
         if reference:
-            raise _no_sandboxes()
+            raise NodusError(ErrorCode.NOT_SUPPORTED, f"{reference} {split} {tasks} {seed}")
         yield GoldCase(task_id="", split="", reference=None, empty=Verdict.INCORRECT)
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
@@ -482,6 +503,7 @@ class LocalBackend:
         for helper in tuple(self._helpers):
             await helper
         await self._disown()
+        await self._desk.aclose()
         await self._store.aclose()
 
     async def __aenter__(self) -> Self:
@@ -489,10 +511,6 @@ class LocalBackend:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
-
-
-def _no_sandboxes() -> NodusError:
-    return NodusError(ErrorCode.NOT_SUPPORTED, "this version has no sandboxes")
 
 
 def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:

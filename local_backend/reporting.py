@@ -1,14 +1,14 @@
 """From records to what the contract tells: statuses, resources and results. Pure; the only clock is the `now` that is given."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from pydantic import JsonValue
 
 from local_backend.scheduling.ledger import Ledger, RunAccount
-from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
+from local_backend.storage.records import CallRow, GroupRecord, RunRecord, SandboxUse, TurnRow
 from nodus_tui.contract.money import usd_from_nano, usd_text
 from nodus_tui.contract.phases import CallState, CaseState, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage
@@ -45,7 +45,7 @@ def duration_seconds(run: RunRecord) -> float | None:
     return round((run.ended_at - run.started_at).total_seconds(), 3)
 
 
-def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool) -> dict[str, JsonValue]:
+def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool, now: datetime | None = None) -> dict[str, JsonValue]:
     """The status of a run under the contract's names, as events carry it; `queuedSeconds` is final once the run has started."""
     return {
         "phase": run.phase.value,
@@ -71,7 +71,38 @@ def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool) -> dic
         "queuedSeconds": queued_seconds(run, run.created_at),
         "durationSeconds": duration_seconds(run),
         "simulated": simulated,
+        "sandbox": _sandbox_fields(run.sandbox, now) if run.sandbox is not None else None,
     }
+
+
+def _sandbox_fields(use: SandboxUse, now: datetime | None) -> dict[str, JsonValue]:
+    """The run's sandboxes; what runs counts up to `now`, and not at all without it, as in events."""
+    seconds, cost = sandbox_use(use, now)
+    return {
+        "engine": use.engine,
+        "image": use.image,
+        "hardware": use.hardware,
+        "rateUSD": _usd(use.rate),
+        "running": use.running,
+        "seconds": round(seconds, 3),
+        "costUSD": _usd(cost),
+        "startedAt": time_json(use.started_at),
+        "filesKept": use.kept,
+    }
+
+
+def sandbox_use(use: SandboxUse, now: datetime | None) -> tuple[float, int]:
+    """Seconds and nano-dollars of a run's sandboxes, with the one that runs up to `now`."""
+    if not use.running or use.started_at is None or now is None:
+        return use.settled_seconds, use.cost
+    running = replace(use)
+    running.charge(max(0.0, (now - use.started_at).total_seconds()))
+    return running.settled_seconds, running.cost
+
+
+def sandbox_nano(runs: Iterable[RunRecord], now: datetime | None) -> int:
+    """Nano-dollars of the sandboxes of some runs."""
+    return sum(sandbox_use(run.sandbox, now)[1] for run in runs if run.sandbox is not None)
 
 
 def run_spec_fields(run: RunRecord, group: GroupRecord) -> dict[str, JsonValue]:
@@ -92,7 +123,7 @@ def run_spec_fields(run: RunRecord, group: GroupRecord) -> dict[str, JsonValue]:
 
 def run_resource(run: RunRecord, group: GroupRecord, *, max_turns: int, now: datetime) -> AgentRun:
     """A run as `get` gives it."""
-    status = run_status_fields(run, max_turns=max_turns, simulated=bool(group.model.get("simulated")))
+    status = run_status_fields(run, max_turns=max_turns, simulated=bool(group.model.get("simulated")), now=now)
     status["queuedSeconds"] = queued_seconds(run, now)
     return AgentRun(
         metadata=Metadata(name=run.name, project=group.metadata.get("project")),
@@ -129,8 +160,10 @@ def ledger_of(group: GroupRecord, runs: Iterable[RunRecord]) -> Ledger:
     return ledger
 
 
-def group_status_fields(group: GroupRecord, runs: Sequence[RunRecord], ledger: Ledger) -> dict[str, JsonValue]:
-    """The status of a group under the contract's names, as events carry it."""
+def group_status_fields(
+    group: GroupRecord, runs: Sequence[RunRecord], ledger: Ledger, *, now: datetime | None = None
+) -> dict[str, JsonValue]:
+    """The status of a group under the contract's names, as events carry it; sandboxes that run are counted up to `now`."""
     cases = group_cases(group)
     summary = summary_of(runs, cases)
     verdicts: dict[str, JsonValue] = {}
@@ -171,7 +204,7 @@ def group_status_fields(group: GroupRecord, runs: Sequence[RunRecord], ledger: L
             "leftUSD": _usd(max(0, ledger.left)),
             "modelUSD": _usd(model),
             "unconfirmedUSD": _usd(unconfirmed),
-            "sandboxUSD": "0.00",
+            "sandboxUSD": _usd(sandbox_nano(runs, now)),
         },
         "neededCapUSD": _usd(group.needed) if group.needed is not None else None,
         "coverage": {"scored": summary.scored, "total": cases},
@@ -257,7 +290,7 @@ def results_of(group: GroupRecord, runs: Sequence[RunRecord], now: datetime) -> 
         pending=cases - sum(run.phase.ended for run in current),
         cost=ResultCost(
             model_usd=usd_from_nano(sum(run.spent for run in runs)),
-            sandbox_usd=Decimal(0),
+            sandbox_usd=usd_from_nano(sandbox_nano(runs, now)),
             unconfirmed_usd=usd_from_nano(sum(run.unconfirmed for run in runs)),
             cap_usd=usd_from_nano(group.cap),
         ),
@@ -283,7 +316,17 @@ def transcript_of(run: RunRecord, group: GroupRecord, turns: Sequence[TurnRow], 
     return Transcript(
         run=run.name,
         turns=tuple(
-            TranscriptTurn.model_validate({"index": t.position, "role": t.role, "text": t.text, "at": t.at, "call": t.call}) for t in turns
+            TranscriptTurn.model_validate(
+                {
+                    "index": t.position,
+                    "role": t.role,
+                    "text": t.text,
+                    "at": t.at,
+                    "call": t.call,
+                    "toolResults" if t.role == "tool" else "toolCalls": t.tools,
+                }
+            )
+            for t in turns
         ),
         calls=tuple(_call_record(call) for call in calls),
         simulated=bool(group.model.get("simulated")),

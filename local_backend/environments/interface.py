@@ -72,3 +72,12 @@ class ResolvedEnvironment:
     """`catalogue`, `reasoning-gym`, `file` or `folder`."""
     options: "Mapping[str, JsonValue]"
     """JSON for the worker: paths, fields, grader."""
+
+    @property
+    def in_sandbox(self) -> bool:
+        """Whether its answers are graded in sandboxes."""
+        if self.source == "folder" or self.options.get("gradedInSandbox") is True:
+            return True
+        spec = self.options.get("spec")
+        grader = spec.get("grader") if isinstance(spec, dict) else None
+        return isinstance(grader, dict) and grader.get("type") in {"program", "pytest"}

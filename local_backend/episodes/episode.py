@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from local_backend.episodes.conversation import Answered, CallModel, OutOfTurns, next_step
-from local_backend.episodes.metering import GroupBooks, Reservation
+from pydantic import JsonValue
+
+from local_backend.episodes.conversation import Answered, CallModel, OutOfTurns, RunTools, next_step
+from local_backend.episodes.metering import GroupBooks, Reservation, message_of
 from local_backend.episodes.stop import StoppedError, StopSignal
+from local_backend.episodes.workplace import SandboxLimitError, Workplace
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.retries import RetryPolicy
 from local_backend.models.token_bound import LastCall, input_bound
-from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest
+from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest, ToolCall
+from local_backend.sandboxes.interface import SandboxError
 from local_backend.scheduling.admission import call_does_not_fit
 from local_backend.storage.records import RunRecord, TurnRow
+from local_backend.tools.definitions import definitions
 from nodus_tui.contract.phases import Reason
 
 SPACE_LOOK_SECONDS = 1.0
@@ -80,6 +85,7 @@ class Episode:
         model: ResolvedModel,
         stop: StopSignal,
         shortage: Callable[[], str],
+        workplace: Workplace | None = None,
     ) -> None:
         self._books = books
         self._run = run
@@ -89,32 +95,99 @@ class Episode:
         self._stop = stop
         self._shortage = shortage
         """Why the disk has no room for another call, as a sentence; empty when it has."""
+        self._workplace = workplace
+        """The run's sandbox; None for an agent without tools."""
+        self._tools = (
+            definitions(books.agent.tools, command_seconds=books.agent.sandbox.command_timeout.total_seconds(), workdir=workplace.workdir)
+            if workplace is not None
+            else ()
+        )
         self._last: LastCall | None = None
         self._opened_turn = 0
         """The newest turn whose user message this episode committed: a further try does not commit it again."""
 
     async def converse(self) -> Ending:
-        """Go on until the answer, a cap, an error or a stop. Every committed turn is kept whatever the ending."""
+        """Go on until the answer, a cap, an error or a stop. Every committed turn is kept whatever the ending.
+
+        A run with tools leaves its sandbox with its files kept; an answer whose files could not be kept is no answer.
+        """
         messages = await self._books.conversation(self._run)
+        if self._workplace is None:
+            return await self._go_on(messages)
+        worked = False
+        try:
+            ending = await self._go_on(messages)
+            worked = True
+        except SandboxLimitError as limit:
+            ending = Broke(Reason.SANDBOX_LIMIT_REACHED, str(limit))
+        except SandboxError as error:
+            ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error}")
+        except StoppedError:
+            ending = Stopped()
+        kept = await self._workplace.leave()
+        use = self._run.sandbox
+        if worked and not kept and use is not None and use.not_kept:
+            use.lost = self._run.turns > 0
+            if isinstance(ending, Answered):
+                return Broke(Reason.INFRASTRUCTURE_FAILURE, use.not_kept)
+        return ending
+
+    async def _go_on(self, messages: list[ChatMessage]) -> Ending:
         while True:
             step = next_step(self._prompts, messages, self._books.agent.max_turns)
             if isinstance(step, Answered):
+                self._run.answered = True
                 return step
             if isinstance(step, OutOfTurns):
                 limit = self._books.agent.max_turns
                 return Broke(Reason.TURN_LIMIT_REACHED, f"the agent's maxTurns ({limit}) was used up before the answer")
+            if isinstance(step, RunTools):
+                done = await self._use_tools(step)
+                if isinstance(done, Stopped):
+                    return done
+                messages = [*messages, done]
+                continue
             ending = await self._turn(step)
-            if not isinstance(ending, str):
+            if not isinstance(ending, ChatMessage):
                 return ending
-            messages = [*step.messages, ChatMessage("assistant", ending)]
+            messages = [*step.messages, ending]
 
-    async def _turn(self, step: CallModel) -> str | Parked | Broke | Stopped:
-        """One reply, in as many tries as it takes; its text when it came."""
+    async def _use_tools(self, step: RunTools) -> ChatMessage | Stopped:
+        """Do what the reply asks for, in order. Raises SandboxError, SandboxLimitError."""
+        results: list[dict[str, JsonValue]] = []
+        try:
+            for call in step.calls:
+                results.append(await self._use_tool(call))  # noqa: PERF401 - kept as far as it got when a stop comes
+        except StoppedError:
+            results += [_not_run(call, in_part=place == 0) for place, call in enumerate(step.calls[len(results) :])]
+            await self._books.tools_done(self._run, step.turn, results)
+            return Stopped()
+        row = await self._books.tools_done(self._run, step.turn, results)
+        self._opened_turn = step.turn + 1
+        return message_of(row)
+
+    async def _use_tool(self, call: ToolCall) -> dict[str, JsonValue]:
+        if self._workplace is None:
+            said = f"there is no tool {call.name}: this agent has none; answer in words"
+            return {"callId": call.id, "name": call.name, "text": said, "isError": True, "exitCode": None, "seconds": 0}
+        outcome = await self._workplace.call(call)
+        return {
+            "callId": call.id,
+            "name": call.name,
+            "text": outcome.result.text,
+            "isError": outcome.result.is_error,
+            "exitCode": outcome.exit_code,
+            "seconds": round(outcome.seconds, 3),
+        }
+
+    async def _turn(self, step: CallModel) -> ChatMessage | Parked | Broke | Stopped:
+        """One reply, in as many tries as it takes."""
         request = ModelRequest(
             system=self._books.agent.system,
             messages=step.messages,
             max_tokens=self._books.agent.model.max_tokens,
             temperature=self._books.agent.model.temperature,
+            tools=self._tools,
             case_key=self._case_key(step.turn),
         )
         bound = input_bound(request, self._last)
@@ -129,6 +202,8 @@ class Episode:
                 return Stopped()
             try:
                 await self._wait_for_room()
+                if self._workplace is not None:
+                    await self._workplace.ready()
                 tried = await self._try_once(step, request, attempt=attempt, worst=worst, bound=bound)
                 if isinstance(tried, float):
                     await self._stop.wait_softly(asyncio.sleep(tried))
@@ -139,8 +214,8 @@ class Episode:
 
     async def _try_once(
         self, step: CallModel, request: ModelRequest, *, attempt: int, worst: int, bound: int
-    ) -> str | float | Broke | Stopped:
-        """One try: the reply's text, or the seconds to wait before the next try, or how it ended. May raise StoppedError between calls."""
+    ) -> ChatMessage | float | Broke | Stopped:
+        """One try: the reply, or the seconds to wait before the next try, or how it ended. May raise StoppedError between calls."""
         await self._tell_pause()
         slot = self._models.slot(self._model)
         await self._stop.wait_softly(_enter(slot))
@@ -168,12 +243,14 @@ class Episode:
         finally:
             await slot.__aexit__(None, None, None)
 
-    async def _settle(self, step: CallModel, reservation: Reservation, reply: ModelReply) -> str:
-        text = reply.text.encode("utf-8", "replace").decode()
-        turn = TurnRow(self._run.name, 2 * step.turn, "assistant", text, self._books.clock(), reservation.call.number)
+    async def _settle(self, step: CallModel, reservation: Reservation, reply: ModelReply) -> ChatMessage:
+        calls: list[dict[str, JsonValue]] = [
+            {"id": _clean(call.id), "name": _clean(call.name), "arguments": _clean(call.arguments)} for call in reply.tool_calls
+        ]
+        turn = TurnRow(self._run.name, 2 * step.turn, "assistant", _clean(reply.text), self._books.clock(), reservation.call.number, calls)
         await self._books.settle(self._run, reservation, reply, self._model.price.cost_nano(reply.usage), turn)
         self._last = LastCall(reply.usage, len(step.messages))
-        return text
+        return message_of(turn)
 
     async def _after_error(self, error: ModelCallError, reservation: Reservation, attempt: int, turn: int) -> float | Broke:
         if error.outcome is CallOutcome.UNKNOWN:
@@ -219,7 +296,16 @@ class Episode:
 
 def _costs_nothing(reply: ModelReply) -> bool:
     """Whether a report cannot be true: a call always sends a prompt, and words come out of tokens."""
-    return reply.usage.input_tokens == 0 or (reply.usage.output_tokens == 0 and bool(reply.text))
+    return reply.usage.input_tokens == 0 or (reply.usage.output_tokens == 0 and bool(reply.text or reply.tool_calls))
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _not_run(call: ToolCall, *, in_part: bool) -> dict[str, JsonValue]:
+    said = "stopped from outside while it ran; it may have run in part" if in_part else "not run: the run was stopped from outside"
+    return {"callId": call.id, "name": call.name, "text": said, "isError": True, "exitCode": None, "seconds": 0}
 
 
 async def _enter(slot: AbstractAsyncContextManager[None]) -> None:

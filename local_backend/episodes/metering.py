@@ -4,13 +4,13 @@ Write before you act: a call's worst case is reserved and committed before the r
 next step. Whatever is on the disk is therefore never less than what was spent.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
 
-from local_backend.models.wire import ChatMessage, ModelReply
+from local_backend.models.wire import ChatMessage, ModelReply, ToolCall, ToolResult
 from local_backend.reporting import account_of, group_spec_fields, group_status_fields, ledger_of, run_spec_fields, run_status_fields
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TaskRow, TurnRow, event
 from local_backend.storage.store import Statement, Store
@@ -86,7 +86,7 @@ class GroupBooks:
 
     def group_told(self) -> list[Statement]:
         """The group's row and the event with the changed fields of its status; nothing when nothing changed."""
-        status = group_status_fields(self.group, list(self.runs.values()), self.ledger)
+        status = group_status_fields(self.group, list(self.runs.values()), self.ledger, now=self.clock())
         changed = {name: value for name, value in status.items() if self.group.status.get(name, _MISSING) != value}
         self.group.status = status
         self.dirty = False
@@ -108,8 +108,8 @@ class GroupBooks:
         """The run's committed messages, the system prompt left out."""
         if run.turns == 0 and run.calls == 0:
             return []
-        rows = await self.store.read("SELECT role, text FROM turns WHERE run = ? AND role != 'system' ORDER BY position", (run.name,))
-        return [ChatMessage(row["role"], row["text"]) for row in rows]
+        rows = await self.store.read("SELECT * FROM turns WHERE run = ? AND role != 'system' ORDER BY position", (run.name,))
+        return [message_of(TurnRow.from_row(row)) for row in rows]
 
     async def reserve(
         self, run: RunRecord, *, turn: int, attempt: int, worst: int, input_bound: int, new_turns: Sequence[TurnRow]
@@ -150,6 +150,16 @@ class GroupBooks:
         self._book(run, call, cost)
         await self.store.commit([reply_turn.save(), call.save(), *self.told(run)])
 
+    async def tools_done(self, run: RunRecord, turn: int, results: Sequence[Mapping[str, JsonValue]]) -> TurnRow:
+        """Keep what the tool calls of a reply gave; `turn` is the reply's number. It opens the next turn."""
+        row = TurnRow(run.name, 2 * turn + 1, "tool", "", self.clock(), None, results)
+        await self.store.commit([row.save(), *self.told(run)])
+        return row
+
+    async def changed(self, run: RunRecord) -> None:
+        """Commit what changed of a run that is neither a call nor an end: its sandbox, say."""
+        await self.store.commit(self.told(run))
+
     async def release(self, run: RunRecord, reservation: Reservation, error: str) -> None:
         """The call certainly cost nothing."""
         call = reservation.call
@@ -178,11 +188,22 @@ class GroupBooks:
         run.in_flight = 0
         run.spent += cost
 
-    async def waits(self, run: RunRecord, reason: Reason, message: str, until: datetime | None) -> None:
+    async def waits(self, run: RunRecord, reason: Reason | None, message: str, until: datetime | None) -> None:
         """Say what a going run waits for."""
         if (run.reason, run.message, run.until_at) != (reason, message, until):
             run.reason, run.message, run.until_at = reason, message, until
             await self.store.commit(self.told(run))
+
+
+def message_of(turn: TurnRow) -> ChatMessage:
+    """A committed turn as the conversation has it."""
+    if turn.role == "tool":
+        results = (
+            ToolResult(str(each["callId"]), str(each["name"]), str(each["text"]), is_error=bool(each["isError"])) for each in turn.tools
+        )
+        return ChatMessage("tool", "", tool_results=tuple(results))
+    calls = (ToolCall(str(each["id"]), str(each["name"]), str(each["arguments"])) for each in turn.tools)
+    return ChatMessage("assistant" if turn.role == "assistant" else "user", turn.text, tool_calls=tuple(calls))
 
 
 _MISSING = object()

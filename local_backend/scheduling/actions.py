@@ -207,8 +207,7 @@ class Actions:
         again = [new for old, new in made if new is not old]
         parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
         parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
-        afresh = sum(engine.books.runs[run.predecessor or run.name].spent > 0 and not run.carried for run in again)
-        parts += [f"{afresh} of them afresh, for their caps leave no room to go on from what was paid"] if afresh else []
+        parts += _afresh([engine.books.runs[run.predecessor or run.name] for run in again if not run.carried])
         return self._outcome(action, "AgentGroup", group.name, f"{group.name} goes on{later}: {', '.join(parts)}", changes)
 
     async def _let_work(self, engine: GroupEngine) -> None:
@@ -219,7 +218,10 @@ class Actions:
 
     async def _delete(self, action: Delete) -> ActionOutcome:
         statements = await (self._delete_group(action) if action.kind == "AgentGroup" else self._delete_definition(action))
+        kept = await self._store.read("SELECT name FROM runs WHERE ? = 'AgentGroup' AND group_name = ?", (action.kind, action.name))
         await self._store.commit([*statements, event(self._clock(), "Deleted", action.kind, action.name)])
+        for row in kept:
+            self._scheduler.workplaces.artifacts.remove(row["name"])
         change = Change(kind=action.kind, name=action.name, field="", old="there", new="deleted")
         return self._outcome(action, action.kind, action.name, f"deleted {action.kind} {action.name}", [change])
 
@@ -270,3 +272,12 @@ def _retryable(engine: GroupEngine, action: Retry) -> list[RunRecord]:
 
 def _s(count: int) -> str:
     return "" if count == 1 else "s"
+
+
+def _afresh(runs: Sequence[RunRecord]) -> list[str]:
+    """What to say of runs whose paid conversations are not gone on from."""
+    paid = [run for run in runs if run.spent > 0]
+    lost = sum(run.sandbox is not None and not run.sandbox.kept for run in paid)
+    capped = len(paid) - lost
+    said = [f"{lost} of them afresh, for the work in their sandboxes is lost"] if lost else []
+    return said + ([f"{capped} of them afresh, for their caps leave no room to go on from what was paid"] if capped else [])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from local_backend.episodes.metering import GroupBooks
-from local_backend.storage.records import RunRecord
+from local_backend.storage.records import RunRecord, SandboxUse
 from local_backend.storage.store import Statement
 from nodus_tui.contract.money import nano_from_usd
 
@@ -63,25 +63,32 @@ def open_successor(books: GroupBooks, run: RunRecord, cap: int, next_seq: NextSe
         turns=run.turns if carried else 0,
         input_tokens=run.input_tokens if carried else 0,
         output_tokens=run.output_tokens if carried else 0,
+        answered=run.answered and carried,
+        sandbox=SandboxUse(hardware=run.sandbox.hardware, rate=run.sandbox.rate, kept=True) if carried and run.sandbox else None,
     )
     statements = books.created(made)
     if carried:
         copy = (
-            "INSERT INTO turns (run, position, role, text, at, call) "
-            "SELECT ?, position, role, text, at, NULL FROM turns WHERE run = ? AND position <= ?"
+            "INSERT INTO turns (run, position, role, text, at, call, tools) "
+            "SELECT ?, position, role, text, at, NULL, tools FROM turns WHERE run = ? AND (position <= ? OR role = 'tool')"
         )
         statements.append((copy, (made.name, run.name, 2 * run.turns)))
     return made, statements
 
 
+def can_carry(books: GroupBooks, run: RunRecord) -> bool:
+    """Whether a successor can take the conversation over: one with tools only together with the agent's files."""
+    return run.turns > 0 and (not books.agent.tools or (run.sandbox is not None and run.sandbox.kept and not run.sandbox.lost))
+
+
 def goes_on(books: GroupBooks, run: RunRecord) -> bool:
     """Whether a retry takes the conversation over: where it is complete, or where its cap has room for two more turns of its mean cost.
 
-    Otherwise the retry would only meet its cap again, and begins afresh.
+    Otherwise the retry would only meet its cap, or its last turn, again, and begins afresh.
     """
-    if run.turns == 0:
+    if not can_carry(books, run):
         return False
-    if run.turns >= len(books.tasks[run.task_position].prompts):
+    if run.answered:
         return True
     paid = run.carried + run.spent
-    return run.cap - paid >= 2 * (paid // run.turns)
+    return run.turns < books.agent.max_turns and run.cap - paid >= 2 * (paid // run.turns)

@@ -65,6 +65,15 @@ def end_by_order(run: RunRecord, order: StopOrder, now: datetime) -> None:
         run.message = "the scheduler was stopped; it goes on from its last committed turn when resumed"
 
 
+def end_lost(run: RunRecord) -> None:
+    """The work in the run's sandbox went down with its scheduler: the run rests until a person has its case begun afresh."""
+    if run.sandbox is not None:
+        run.sandbox.lost = True
+    run.until_at, run.needed, run.ended_at = None, None, None
+    run.phase, run.reason = RunPhase.INTERRUPTED, Reason.INTERRUPTED
+    run.message = "its sandbox ended with the scheduler, and the work in it is lost; a retry begins the case afresh"
+
+
 def end_superseded(run: RunRecord, successor: str, now: datetime) -> None:
     """Another run took its case over, with a higher cap."""
     run.phase, run.reason, run.message = RunPhase.SUPERSEDED, Reason.SUPERSEDED, f"superseded by {successor}"

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
@@ -15,10 +16,12 @@ from local_backend.episodes.conversation import Answered
 from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Ending, Episode, Models, Stopped
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
+from local_backend.episodes.workplace import Workplace, Workplaces, stored_workbench
 from local_backend.models.catalogue import ResolvedModel
-from local_backend.scheduling.admission import Waits, admit, stalled_message
-from local_backend.scheduling.cases import NextSeq, goes_on, open_first_attempts, open_successor
-from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_superseded
+from local_backend.scheduling.admission import Waits, admit
+from local_backend.scheduling.assessment import assess, complete
+from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, open_first_attempts, open_successor
+from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
 from local_backend.storage.records import RunRecord, TaskRow
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import NodusError
@@ -40,8 +43,8 @@ class GraderClient(Protocol):
         """The tasks in their fixed order."""
         ...
 
-    async def grade(self, task_id: str, completion: str, *, simulated: bool = False) -> Grade:
-        """Grade one answer; a broken grader is a verdict InfrastructureFailure, never an exception."""
+    async def grade(self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None) -> Grade:
+        """Grade one answer, with a tar of the agent's files where it has any; a broken grader is a verdict InfrastructureFailure."""
         ...
 
     async def aclose(self) -> None:
@@ -70,6 +73,8 @@ class Services:
     next_seq: NextSeq
     shortage: Callable[[], str]
     """Why the disk has no room for new work, as a sentence; empty when it has."""
+    workplaces: Workplaces
+    """Where runs with tools get their sandboxes."""
 
 
 @dataclass(slots=True)
@@ -78,6 +83,7 @@ class _Going:
 
     stop: StopSignal
     task: "asyncio.Task[None]"
+    workplace: Workplace | None
     order: StopOrder | None = None
 
 
@@ -180,13 +186,17 @@ class GroupEngine:
             await self._services.store.commit([*statements, *self.books.group_told()])
         return True
 
+    @property
+    def _resolved(self) -> ResolvedEnvironment:
+        environment = self.books.group.environment
+        return ResolvedEnvironment(environment["name"], environment["version"], environment["source"], environment["options"])
+
     async def _open_grader(self) -> None:
         evaluation = self._spec.evaluation
         if evaluation is None:
             return
-        environment = self.books.group.environment
         self._grader = await self._services.start_grader(
-            ResolvedEnvironment(environment["name"], environment["version"], environment["source"], environment["options"]),
+            self._resolved,
             split=evaluation.split,
             seed=evaluation.seed,
             tasks=evaluation.tasks,
@@ -199,7 +209,10 @@ class GroupEngine:
         if self._grader is not None:
             batch = self._grader.batch
             group.digest = batch.digest
-            rows = [TaskRow(group.name, place, card.id, card.prompts, card.metadata) for place, card in enumerate(batch.tasks)]
+            rows = [
+                TaskRow(group.name, place, card.id, card.prompts, card.metadata, stored_workbench(card.workbench))
+                for place, card in enumerate(batch.tasks)
+            ]
         else:
             rows = [TaskRow(group.name, place, each.id, (each.prompt,), {}) for place, each in enumerate(self._spec.inputs)]
         self.books.tasks = rows
@@ -235,7 +248,9 @@ class GroupEngine:
             if (run.reason, run.message) != (why.reason, why.message):
                 run.reason, run.message = why.reason, why.message
                 statements += self.books.told(run)
-        done = self._assess(now, going=len(self._going) + len(started), short={name: why.shortfall for name, why in waits.items()})
+        short = {name: why.shortfall for name, why in waits.items()}
+        shortage = self._services.shortage()
+        done = assess(self.books, now, going=len(self._going) + len(started), short=short, shortage=shortage, killed=self.killed)
         if statements or done or self.books.dirty or group.status.get("phase") != group.phase.value:
             await self._services.store.commit([*statements, *self.books.group_told()])
         for name in started:
@@ -248,60 +263,16 @@ class GroupEngine:
             return [], {name: Waits(Reason.DISK_ALMOST_FULL, shortage) for name in waiting}
         return admit(waiting, self.books.ledger, going=len(self._going), max_active=self.books.group.max_active)
 
-    def _assess(self, now: datetime, *, going: int, short: dict[str, int]) -> bool:
-        group = self.books.group
-        unfinished = [run for run in self.books.current() if not run.phase.ended]
-        if not unfinished:
-            self._complete(now)
-            return True
-        parked = [run for run in unfinished if run.phase is RunPhase.WAITING]
-        cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
-        if going == 0 and len(parked) + len(cannot_start) == len(unfinished):
-            needs = [self.books.ledger.account(name) for name, shortfall in short.items() if shortfall > 0]
-            shortfall_all = sum(account.own_cap - account.committed for account in needs) - self.books.ledger.left
-            group.phase, group.reason = GroupPhase.STALLED, Reason.MAX_COST_REACHED
-            group.message = stalled_message(
-                at_own_cap=[run.needed for run in parked if run.needed is not None],
-                cannot_start=len(cannot_start),
-                shortfall_one=min(cannot_start, default=0),
-                shortfall_all=shortfall_all,
-                cap=self.books.ledger.cap,
-            )
-            group.needed = self.books.ledger.cap + shortfall_all if cannot_start else None
-        else:
-            shortage = self._services.shortage()
-            group.phase, group.message, group.needed = GroupPhase.RUNNING, shortage, None
-            group.reason = Reason.DISK_ALMOST_FULL if shortage else None
-        return False
-
-    def _complete(self, now: datetime) -> None:
-        group = self.books.group
-        runs = self.books.current()
-        group.ended_at = now
-        group.phase, group.reason, group.message, group.needed = GroupPhase.COMPLETED, None, "", None
-        killed = sum(run.phase is RunPhase.CANCELLED for run in runs)
-        late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
-        if killed == len(runs) or self.killed:
-            group.phase, group.reason = GroupPhase.CANCELLED, Reason.KILLED
-            group.message = f"killed: {killed} of {len(runs)} cases were unfinished"
-        elif late:
-            group.reason = Reason.EVALUATION_TIMEOUT
-            group.message = f"{late} of {len(runs)} cases were not graded within the timeout"
-        above = sum(run.carried + run.spent > run.cap for run in runs)
-        if above:
-            told = (
-                f"{above} run{'s were' if above != 1 else ' was'} billed above the cap: the server reports more tokens than a call can use"
-            )
-            group.message = f"{group.message}; {told}" if group.message else told
-
     def _launch(self, run: RunRecord) -> None:
         if self._model is None:
             raise RuntimeError("a run cannot start before the engine was given its model")
         stop = StopSignal()
-        task = asyncio.create_task(self._go(run, stop, self._model), name=run.name)
-        self._going[run.name] = _Going(stop, task)
+        workplace = self._services.workplaces.of(self.books, run, stop) if self.books.agent.tools else None
+        task = asyncio.create_task(self._go(run, stop, self._model, workplace), name=run.name)
+        self._going[run.name] = _Going(stop, task, workplace)
 
-    async def _go(self, run: RunRecord, stop: StopSignal, model: ResolvedModel) -> None:
+    async def _go(self, run: RunRecord, stop: StopSignal, model: ResolvedModel, workplace: Workplace | None) -> None:
+        artifacts = self._services.workplaces.artifacts
         try:
             episode = Episode(
                 books=self.books,
@@ -311,16 +282,20 @@ class GroupEngine:
                 model=model,
                 stop=stop,
                 shortage=self._services.shortage,
+                workplace=workplace,
             )
             ending: Ending | Graded = await episode.converse()
             if isinstance(ending, Answered) and self._grader is not None:
-                ending = await self._grade(run, ending.text, stop, self._grader)
+                files = artifacts.path(run.name) if workplace is not None and artifacts.has(run.name) else None
+                ending = await self._grade(run, ending.text, stop, self._grader, files)
             async with self._lock:
                 self.books.ledger.stop(run.name)
                 if isinstance(ending, Stopped):
-                    end_by_order(run, self._going[run.name].order or StopOrder.SHUTDOWN, self._services.clock())
+                    self._end_stopped(run, self._going[run.name].order or StopOrder.SHUTDOWN)
                 else:
                     end_by_itself(run, ending, self._services.clock())
+                if run.phase.ended:
+                    self._services.workplaces.prune(run)
                 await self._services.store.commit(self.books.told(run))
         except BaseException as error:
             self._failure = error
@@ -330,13 +305,35 @@ class GroupEngine:
             self._going.pop(run.name, None)
             self.wake()
 
-    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded:
+    def _end_stopped(self, run: RunRecord, order: StopOrder) -> None:
+        lost = run.sandbox is not None and run.sandbox.lost
+        if lost and order in {StopOrder.PAUSE, StopOrder.SHUTDOWN}:
+            end_lost(run)
+        else:
+            end_by_order(run, order, self._services.clock())
+
+    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient, files: Path | None) -> Stopped | Graded:
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
+        if self._resolved.in_sandbox:
+            run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
+            run.sandbox.grading_at = self._services.clock()
         await self._services.store.commit(self.books.told(run))
         try:
-            return Graded(await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated)))
+            grade = await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files))
         except StoppedError:
+            if run.sandbox is not None and run.sandbox.grading_at is not None:
+                run.sandbox.charge((self._services.clock() - run.sandbox.grading_at).total_seconds())
+                run.sandbox.grading_at = None
             return Stopped()
+        if run.sandbox is not None:
+            run.sandbox.grading_at = None
+            run.sandbox.charge(grade.sandbox_seconds)
+        return Graded(grade)
+
+    async def copy_of_files(self, name: str) -> Path | None:
+        """A new archive of a run's files where its sandbox lives; None where it does not."""
+        going = self._going.get(name)
+        return await going.workplace.copy_out() if going is not None and going.workplace is not None else None
 
     # Stopping.
 
@@ -441,7 +438,9 @@ class GroupEngine:
                 # While the call in flight was waited for, it may have ended, been killed, or given its case to another already.
                 if run.phase.ended or not run.current or self.killed or run.name in self._doomed:
                     return None
-                successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=not restart)
+                carry = not restart and can_carry(self.books, run)
+                successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=carry)
+                self._hand_files_on(run, successor)
                 end_superseded(run, successor.name, self._services.clock())
                 await self._services.store.commit([*self.books.told(run), *opened])
         finally:
@@ -460,12 +459,15 @@ class GroupEngine:
             for run in runs:
                 if not run.current or run.phase is RunPhase.SUCCEEDED or not (run.phase.ended or run.phase is RunPhase.INTERRUPTED):
                     continue
+                if run.phase is RunPhase.INTERRUPTED and run.sandbox is not None and run.sandbox.lost:
+                    run.phase, run.ended_at = RunPhase.FAILED, self._services.clock()
                 if run.phase is RunPhase.INTERRUPTED:
                     run.phase, run.reason, run.message = RunPhase.PENDING, Reason.WAITING_FOR_SLOT, ""
                     made.append((run, run))
                 else:
                     carry = goes_on(self.books, run)
                     successor, opened = open_successor(self.books, run, run.cap, self._services.next_seq, carry=carry)
+                    self._hand_files_on(run, successor)
                     statements += opened
                     made.append((run, successor))
                 statements += self.books.told(run)
@@ -474,12 +476,16 @@ class GroupEngine:
         self.wake()
         return made
 
+    def _hand_files_on(self, run: RunRecord, successor: RunRecord) -> None:
+        if successor.carried and successor.sandbox is not None:
+            self._services.workplaces.artifacts.hand_on(run.name, successor.name)
+
     async def conclude(self) -> None:
         """End the group if its last unfinished case has ended while nobody worked on it."""
         async with self._lock:
             known = self.books.runs or self.killed
             if known and all(run.phase.ended for run in self.books.current()) and not self.books.group.phase.ended:
-                self._complete(self._services.clock())
+                complete(self.books, self._services.clock(), killed=self.killed)
             await self._services.store.commit(self.books.group_told())
 
     def _reopen(self) -> list[Statement]:

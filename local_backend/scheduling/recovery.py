@@ -4,8 +4,8 @@ import logging
 from datetime import datetime, timedelta
 
 from local_backend.episodes.metering import GroupBooks
-from local_backend.scheduling.endings import StopOrder, end_by_order
-from local_backend.storage.records import CallRow, time_from
+from local_backend.scheduling.endings import StopOrder, end_by_order, end_lost
+from local_backend.storage.records import CallRow, RunRecord, time_from
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.phases import CallState
 
@@ -32,7 +32,8 @@ async def settle_left_over(books: GroupBooks, *, clock_back: timedelta = timedel
     """The statements that settle a group after a crash; the caller tells the group's own status with them.
 
     A call that stands as reserved may have left: it is charged its worst case, unconfirmed. Its run, and any other that was going,
-    waits again and goes on from its last committed turn. The timeout counts on, on a clock that was set back, too.
+    waits again and goes on from its last committed turn; one whose work in a sandbox is lost is interrupted instead.
+    The timeout counts on, on a clock that was set back, too.
     """
     statements: list[Statement] = []
     for run in books.runs.values():
@@ -41,11 +42,39 @@ async def settle_left_over(books: GroupBooks, *, clock_back: timedelta = timedel
         rows = await books.store.read("SELECT * FROM calls WHERE run = ? AND state = ?", (run.name, CallState.RESERVED))
         for row in rows:
             statements += books.charge_worst_statements(run, CallRow.from_row(row), "the scheduler ended while the call was under way")
+        lost = await _settle_sandbox(books, run)
         if run.phase.going:
             books.ledger.stop(run.name)
-            end_by_order(run, StopOrder.PAUSE, books.clock())
+            if lost:
+                end_lost(run)
+            else:
+                end_by_order(run, StopOrder.PAUSE, books.clock())
         statements += books.told(run)
     group = books.group
     if clock_back and group.deadline_at is not None and not group.phase.ended:
         group.deadline_at -= clock_back
     return statements
+
+
+async def _settle_sandbox(books: GroupBooks, run: RunRecord) -> bool:
+    """Book the time of sandboxes that a crash cut off. Whether work that the conversation builds on was lost with them.
+
+    A sandbox that dies with its scheduler is charged up to the last thing that is known of the workspace; one that its engine keeps until
+    it is reaped, up to now.
+    """
+    use = run.sandbox
+    if use is None or not (use.running or use.grading_at):
+        return False
+    rows = await books.store.read("SELECT max(at) AS last FROM events")
+    now = books.clock()
+    last = min(time_from(rows[0]["last"]) or now, now)
+    end = now if use.engine == "docker" else last
+    if use.grading_at is not None:
+        use.charge(max(0.0, (end - use.grading_at).total_seconds()))
+        use.grading_at = None
+    if not use.running:
+        return False
+    use.running = False
+    if use.started_at is not None:
+        use.charge(max(0.0, (end - use.started_at).total_seconds()))
+    return run.turns > 0 and not run.answered

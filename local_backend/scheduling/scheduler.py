@@ -6,8 +6,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 
 from local_backend.episodes.metering import GroupBooks
+from local_backend.episodes.workplace import Workplaces
 from local_backend.models.calls import ModelClient
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.scheduling.endings import StopOrder
@@ -33,6 +35,7 @@ class Scheduler:
         clock: Callable[[], datetime],
         start_grader: StartGrader,
         shortage: Callable[[], str],
+        workplaces: Workplaces,
         may_start: bool,
     ) -> None:
         self._store = store
@@ -42,7 +45,8 @@ class Scheduler:
         self._last_seq = 0
         self._may_start = may_start
         """False where the lock was taken for one action only: then no run is started."""
-        self._services = Services(store, clock, self._models, start_grader, self._next_seq, shortage)
+        self._services = Services(store, clock, self._models, start_grader, self._next_seq, shortage, workplaces)
+        self.workplaces = workplaces
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -120,6 +124,13 @@ class Scheduler:
         engine = GroupEngine(self._services, books)
         self._engines[name] = engine
         return engine
+
+    async def copy_of_files(self, run: str) -> Path | None:
+        """A new archive of the files of a run whose sandbox lives here, for whoever asked to use and remove; None where it does not."""
+        for engine in self._engines.values():
+            if run in engine.books.runs:
+                return await engine.copy_of_files(run)
+        return None
 
     async def _finished(self, name: str) -> None:
         """Let an engine that only cleans up come to its end."""

@@ -5,7 +5,7 @@ The engine changes a record, then commits its row and the event that tells of it
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,52 @@ def time_from(text: str | None) -> datetime | None:
 
 def _known_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+@dataclass(slots=True)
+class SandboxUse:
+    """What is booked of a run's sandboxes. Times are UTC; money is nano-dollars."""
+
+    hardware: str = "CPU"
+    rate: int = 0
+    """Nano-dollars an hour."""
+    engine: str = ""
+    image: str = ""
+    started_at: datetime | None = None
+    """Of the episode's sandbox that runs, or ran last."""
+    running: bool = False
+    grading_at: datetime | None = None
+    """Since when a grading sandbox may be at work for it."""
+    settled_seconds: float = 0
+    """Of sandboxes that have stopped."""
+    cost: int = 0
+    """Of the same."""
+    kept: bool = False
+    """Whether the agent's files lie in the workspace."""
+    not_kept: str = ""
+    """Why they do not, as a sentence, where they were to be kept."""
+    lost: bool = False
+    """Whether the work in a sandbox went down with its scheduler: the conversation cannot go on from there."""
+
+    def charge(self, seconds: float) -> None:
+        """Book time of a sandbox that has stopped; rounded up to the nano-dollar."""
+        self.settled_seconds += seconds
+        self.cost += -(-round(seconds * 1_000_000) * self.rate // 3_600_000_000)
+
+    def to_text(self) -> str:
+        """As the database keeps it."""
+        values = {each.name: _stored(getattr(self, each.name)) for each in fields(self)}
+        return json.dumps({name: value for name, value in values.items() if value not in (None, 0, "")})
+
+    @classmethod
+    def from_text(cls, text: str) -> "SandboxUse":
+        """What `to_text` made."""
+        values = json.loads(text)
+        for name in ("started_at", "grading_at"):
+            values[name] = time_from(values.get(name))
+        for name in ("running", "kept", "lost"):
+            values[name] = bool(values.get(name))
+        return cls(**values)
 
 
 @dataclass(slots=True)
@@ -66,6 +112,10 @@ class RunRecord:
     turns: int = 0
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    answered: bool = False
+    """Whether its conversation is complete: what is left is its grade."""
+    sandbox: SandboxUse | None = None
+    """None for a run without tools, and until it first asked for a sandbox."""
     published: dict[str, JsonValue] = field(default_factory=dict)
     """The status fields that the last event told, to find what changed; not stored."""
 
@@ -76,6 +126,8 @@ class RunRecord:
         for name in ("until_at", "started_at", "ended_at", "created_at"):
             values[name] = time_from(values[name])
         values["current"] = bool(values["current"])
+        values["answered"] = bool(values["answered"])
+        values["sandbox"] = SandboxUse.from_text(values["sandbox"]) if values["sandbox"] else None
         values["phase"] = RunPhase(values["phase"])
         values["reason"] = Reason(values["reason"]) if values["reason"] else None
         values["verdict"] = Verdict(values["verdict"]) if values["verdict"] else None
@@ -83,7 +135,9 @@ class RunRecord:
 
     def save(self) -> Statement:
         """Write the whole row."""
-        return _SAVE_RUN, [_stored(getattr(self, name)) for name in _RUN_COLUMNS]
+        values = [_stored(getattr(self, name)) for name in _RUN_COLUMNS]
+        values[_SANDBOX_COLUMN] = self.sandbox.to_text() if self.sandbox else ""
+        return _SAVE_RUN, values
 
 
 def _stored(value: Any) -> Any:
@@ -100,6 +154,7 @@ def _upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
 
 
 _RUN_COLUMNS = tuple(each.name for each in fields(RunRecord) if each.name != "published")
+_SANDBOX_COLUMN = _RUN_COLUMNS.index("sandbox")
 _SAVE_RUN = _upsert("runs", _RUN_COLUMNS, ("name",))
 
 
@@ -211,19 +266,22 @@ class TurnRow:
     text: str
     at: datetime
     call: int | None = None
+    tools: Sequence[Mapping[str, JsonValue]] = ()
+    """The tool calls of a reply, or the results of role tool, under the contract's names."""
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "TurnRow":
         """The record of a row."""
         values = dict(row)
         values["at"] = _known_time(values["at"])
+        values["tools"] = json.loads(values["tools"]) if values["tools"] else ()
         return cls(**values)
 
     def save(self) -> Statement:
         """Add the row; a turn is never changed."""
         return (
-            "INSERT INTO turns (run, position, role, text, at, call) VALUES (?, ?, ?, ?, ?, ?)",
-            (self.run, self.position, self.role, self.text, time_text(self.at), self.call),
+            "INSERT INTO turns (run, position, role, text, at, call, tools) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self.run, self.position, self.role, self.text, time_text(self.at), self.call, json.dumps(self.tools) if self.tools else None),
         )
 
 
@@ -236,17 +294,28 @@ class TaskRow:
     task_id: str
     prompts: tuple[str, ...]
     metadata: Mapping[str, JsonValue]
+    workbench: Mapping[str, JsonValue] | None = None
+    """What the task puts into the agent's sandbox."""
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> "TaskRow":
         """The record of a row."""
-        return cls(row["group_name"], row["position"], row["task_id"], tuple(json.loads(row["prompts"])), json.loads(row["metadata"]))
+        bench = json.loads(row["workbench"]) if row["workbench"] else None
+        prompts, metadata = tuple(json.loads(row["prompts"])), json.loads(row["metadata"])
+        return cls(row["group_name"], row["position"], row["task_id"], prompts, metadata, bench)
 
     def save(self) -> Statement:
         """Add the row."""
         return (
-            "INSERT INTO tasks (group_name, position, task_id, prompts, metadata) VALUES (?, ?, ?, ?, ?)",
-            (self.group_name, self.position, self.task_id, json.dumps(self.prompts), json.dumps(dict(self.metadata))),
+            "INSERT INTO tasks (group_name, position, task_id, prompts, metadata, workbench) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self.group_name,
+                self.position,
+                self.task_id,
+                json.dumps(self.prompts),
+                json.dumps(dict(self.metadata)),
+                json.dumps(self.workbench) if self.workbench is not None else "",
+            ),
         )
 
 

@@ -4,7 +4,7 @@ Spend lives in `calls` and `runs`, verdicts in `runs`, paid words in `turns`; th
 No table holds an expected answer.
 """
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 MIGRATIONS: dict[int, str] = {
     1: """
@@ -63,6 +63,16 @@ CREATE TABLE requests (
   at TEXT NOT NULL, state TEXT NOT NULL, answer TEXT, done_at TEXT
 );
 CREATE INDEX open_requests ON requests (id) WHERE state = 'Asked';
+""",
+    2: """
+ALTER TABLE runs ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET answered = 1 WHERE turns > 0 AND EXISTS (
+  SELECT 1 FROM tasks WHERE tasks.group_name = runs.group_name AND tasks.position = runs.task_position
+  AND runs.turns >= json_array_length(tasks.prompts)
+);
+ALTER TABLE runs ADD COLUMN sandbox TEXT NOT NULL DEFAULT '';
+ALTER TABLE turns ADD COLUMN tools TEXT;
+ALTER TABLE tasks ADD COLUMN workbench TEXT NOT NULL DEFAULT '';
 """,
 }
 """SQL that brings a database from the version before to the key's version."""

@@ -9,6 +9,7 @@ from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.statistics.hardware_rates import slices
 from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import expected_half_width, sandbox_money, wall_clock_minutes
 
@@ -62,7 +63,7 @@ def estimate_group(
         cap_usd=cap,
         minutes_per_case=minutes_per_case,
         sandbox_minutes=minutes,
-        sandbox_usd=sandbox_money(minutes, rates),
+        sandbox_usd=sandbox_money(minutes, {name: rate * slices(name, box.cpus, box.memory_gib) for name, rate in rates.items()}),
         wall_clock_minutes=wall,
         wall_clock_by_max_active={
             str(active): wall_clock_minutes(cases, active, minutes_per_case) for active in sorted({*SHOWN_MAX_ACTIVE, spec.max_active})

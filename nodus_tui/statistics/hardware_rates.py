@@ -29,3 +29,16 @@ SECONDS_PER_TASK: Mapping[str, Decimal] = MappingProxyType(
 def rates_with(overrides: Mapping[str, Decimal]) -> dict[str, Decimal]:
     """The default price list with the user's own rates in it (electricity, or zero, on their own workstation)."""
     return {**DEFAULT_RATES, **overrides}
+
+
+def slices(hardware: str, cpus: float, memory_gib: float) -> Decimal:
+    """How many priced units some hardware is: a CPU slice counts by whichever is more, its vCPUs or its GiB, and at least once."""
+    if hardware != "CPU":
+        return Decimal(1)
+    return max(Decimal(1), Decimal(str(cpus)), Decimal(str(memory_gib)))
+
+
+def slice_rate(rates: Mapping[str, Decimal], hardware: str, cpus: float, memory_gib: float) -> Decimal | None:
+    """US dollars an hour of one sandbox; None where the price list has no such hardware."""
+    rate = rates.get(hardware)
+    return None if rate is None else rate * slices(hardware, cpus, memory_gib)

@@ -14,8 +14,8 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobSpec
 from nodus_tui.contract.wording import escaped
-from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK
-from nodus_tui.statistics.notes import dollars, is_larger_than_priced, slice_notes
+from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK, slice_rate
+from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import time_charge
 
 
@@ -47,12 +47,12 @@ def estimate_job(job: Job, *, rates: Mapping[str, Decimal]) -> KindEstimate:
 
 def _timed(kind: str, name: str, machine: MachineSlice, cap: Decimal, longest: timedelta, rates: Mapping[str, Decimal]) -> KindEstimate:
     seconds = _seconds(longest)
-    rate = rates.get(machine.hardware)
+    rate = slice_rate(rates, machine.hardware, machine.cpus, machine.memory_gib)
     ceiling = cap
     notes = slice_notes(machine.hardware, machine.cpus, machine.memory_gib)
     if rate is None:
         notes = (*notes, _unpriced([machine.hardware]))
-    elif not is_larger_than_priced(machine.hardware, machine.cpus, machine.memory_gib):
+    else:
         whole = _charge(seconds, rate, max(1, machine.accelerators))
         ceiling = min(cap, whole)
         notes = (*notes, *_early_end(cap, whole, longest))

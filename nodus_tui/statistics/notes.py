@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from nodus_tui.contract.money import usd_text
+from nodus_tui.statistics.hardware_rates import slices
 
 
 def dollars(amount: Decimal) -> str:
@@ -10,13 +11,9 @@ def dollars(amount: Decimal) -> str:
     return f"${usd_text(amount)}"
 
 
-def is_larger_than_priced(hardware: str, cpus: float, memory_gib: float) -> bool:
-    """Whether a CPU slice is larger than the 1 vCPU and 1 GiB that the price list's `CPU` stands for."""
-    return hardware == "CPU" and (cpus > 1 or memory_gib > 1)
-
-
 def slice_notes(hardware: str, cpus: float, memory_gib: float) -> tuple[str, ...]:
-    """What to say where a slice is larger than its price is for."""
-    if not is_larger_than_priced(hardware, cpus, memory_gib):
+    """What to say where a CPU slice counts as more than one of those that the price list's `CPU` stands for."""
+    count = slices(hardware, cpus, memory_gib)
+    if count == 1:
         return ()
-    return (f"The CPU price is that of 1 vCPU and 1 GiB; the spec asks for {cpus:g} vCPU and {memory_gib:g} GiB.",)
+    return (f"The CPU price is that of 1 vCPU and 1 GiB; {cpus:g} vCPU and {memory_gib:g} GiB count as {float(count):g} of them.",)

@@ -135,8 +135,10 @@ def test_simulated_and_notional_and_extra_notes_are_told() -> None:
 
 
 def test_a_larger_sandbox_than_the_price_is_for_is_told() -> None:
-    notes = estimate(group(), agent(sandbox={"cpus": 2, "memoryGiB": 4})).notes
-    assert notes == ("The CPU price is that of 1 vCPU and 1 GiB; the spec asks for 2 vCPU and 4 GiB.",)
+    made, plain = estimate(group(), agent(sandbox={"cpus": 2, "memoryGiB": 4})), estimate(group(), agent())
+    assert made.notes == ("The CPU price is that of 1 vCPU and 1 GiB; 2 vCPU and 4 GiB count as 4 of them.",)
+    assert (plain.sandbox_usd["CPU"], made.sandbox_usd["CPU"]) == (Decimal("0.13"), Decimal("0.50"))
+    assert made.sandbox_usd["L4"] == plain.sandbox_usd["L4"]
 
 
 def test_a_group_without_evaluation_has_neither_timeout_nor_interval() -> None:

@@ -61,10 +61,10 @@ def test_a_note_shows_control_characters_of_a_name_as_escapes() -> None:
     assert "no rate for L4\\x1b[2J," in estimate_job(job(hardware="L4\x1b[2J"), rates=DEFAULT_RATES).notes[0]
 
 
-def test_a_cpu_slice_larger_than_the_priced_one_is_bounded_by_its_cap_alone() -> None:
+def test_a_cpu_slice_larger_than_the_priced_one_counts_as_so_many_of_it() -> None:
     made = estimate_job(job(cpus=8), rates=DEFAULT_RATES)
-    assert made.ceiling_usd == Decimal("10.00")
-    assert "asks for 8 vCPU and 1 GiB" in made.notes[0]
+    assert made.ceiling_usd == Decimal("1.44")
+    assert "8 vCPU and 1 GiB count as 8 of them" in made.notes[0]
 
 
 def test_a_sandbox_costs_its_lifetime_at_its_rate() -> None:

@@ -1,0 +1,79 @@
+"""How a group stands when its cases are looked at together: running, stalled, at rest or complete. Changes the group's record only."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from local_backend.episodes.metering import GroupBooks
+from local_backend.scheduling.admission import stalled_message
+from local_backend.storage.records import RunRecord
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+
+
+def assess(books: GroupBooks, now: datetime, *, going: int, short: Mapping[str, int], shortage: str, killed: bool) -> bool:
+    """Set the group's phase; True when nothing of it is left to do by itself.
+
+    `going` runs hold a slot, `short` says by how many nano-dollars the caps of those that cannot start do not fit, `shortage` why the disk
+    has no room, `killed` whether the whole group was told to end.
+    """
+    group = books.group
+    unfinished = [run for run in books.current() if not run.phase.ended]
+    if not unfinished:
+        complete(books, now, killed=killed)
+        return True
+    resting = [run for run in unfinished if run.phase is RunPhase.INTERRUPTED]
+    if len(resting) == len(unfinished):
+        _rest(books, resting)
+        return True
+    parked = [run for run in unfinished if run.phase is RunPhase.WAITING]
+    cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
+    if going == 0 and len(parked) + len(cannot_start) + len(resting) == len(unfinished):
+        _stall(books, parked, {name: shortfall for name, shortfall in short.items() if shortfall > 0})
+    else:
+        group.phase, group.message, group.needed = GroupPhase.RUNNING, shortage, None
+        group.reason = Reason.DISK_ALMOST_FULL if shortage else None
+    return False
+
+
+def _stall(books: GroupBooks, parked: Sequence[RunRecord], short: Mapping[str, int]) -> None:
+    group, ledger = books.group, books.ledger
+    needs = [ledger.account(name) for name in short]
+    shortfall_all = sum(account.own_cap - account.committed for account in needs) - ledger.left
+    group.phase, group.reason = GroupPhase.STALLED, Reason.MAX_COST_REACHED
+    group.message = stalled_message(
+        at_own_cap=[run.needed for run in parked if run.needed is not None],
+        cannot_start=len(short),
+        shortfall_one=min(short.values(), default=0),
+        shortfall_all=shortfall_all,
+        cap=ledger.cap,
+    )
+    group.needed = ledger.cap + shortfall_all if short else None
+
+
+def _rest(books: GroupBooks, runs: Sequence[RunRecord]) -> None:
+    """Only interrupted runs are left, and only a person has them gone on with."""
+    group = books.group
+    group.phase, group.reason, group.needed = GroupPhase.INTERRUPTED, Reason.INTERRUPTED, None
+    lost = sum(run.sandbox is not None and run.sandbox.lost for run in runs)
+    parts = [f"{lost} lost the work in the sandbox when the scheduler ended: a retry begins them afresh"] if lost else []
+    parts += [f"{len(runs) - lost} wait to be resumed"] if lost < len(runs) else []
+    group.message = f"{len(runs)} run{'s are' if len(runs) != 1 else ' is'} interrupted, the rest has ended; {'; '.join(parts)}"
+
+
+def complete(books: GroupBooks, now: datetime, *, killed: bool) -> None:
+    """Every case has ended: the group, too."""
+    group = books.group
+    runs = books.current()
+    group.ended_at = now
+    group.phase, group.reason, group.message, group.needed = GroupPhase.COMPLETED, None, "", None
+    unfinished = sum(run.phase is RunPhase.CANCELLED for run in runs)
+    late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
+    if unfinished == len(runs) or killed:
+        group.phase, group.reason = GroupPhase.CANCELLED, Reason.KILLED
+        group.message = f"killed: {unfinished} of {len(runs)} cases were unfinished"
+    elif late:
+        group.reason = Reason.EVALUATION_TIMEOUT
+        group.message = f"{late} of {len(runs)} cases were not graded within the timeout"
+    above = sum(run.carried + run.spent > run.cap for run in runs)
+    if above:
+        told = f"{above} run{'s were' if above != 1 else ' was'} billed above the cap: the server reports more tokens than a call can use"
+        group.message = f"{group.message}; {told}" if group.message else told

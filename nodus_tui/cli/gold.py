@@ -1,7 +1,5 @@
 """The gold check as people read it: a line a task, and the table of problems. Pure."""
 
-from collections.abc import Sequence
-
 from nodus_tui.cli.output import pairs_text, table_text
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
@@ -13,12 +11,6 @@ _WORDS = {
     "NoReference": "it has no reference solution",
     "GraderFails": "the grader itself fails",
 }
-
-
-def summary_of(environment: str, digest: str, cases: Sequence[GoldCase]) -> GoldSummary:
-    """The whole check."""
-    problems = sum(bool(case.problem) for case in cases)
-    return GoldSummary(environment=environment, digest=digest, tasks=len(cases), problems=problems, cases=tuple(cases))
 
 
 def case_line(case: GoldCase) -> str:

@@ -9,11 +9,13 @@ It talks to whichever backend the environment chooses, as the command line does:
 process with NODUS_IN_PROCESS=1, an API with NODUS_URL. `nodus.aio` has the same calls to be awaited. docs/python.md has all of it.
 """
 
+from nodus_tui.contract.environment_check import GoldCase, GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 from nodus_tui.sdk import aio
 from nodus_tui.sdk.bridge import BRIDGE
-from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, submit_many
+from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, check_environment, sandboxes, submit_many
 from nodus_tui.sdk.values import Answer, Case, EvaluationStatus, GroupStatus, Results
 
 __all__ = [
@@ -25,15 +27,21 @@ __all__ = [
     "CaseState",
     "ErrorCode",
     "EvaluationStatus",
+    "FileEntry",
+    "GoldCase",
+    "GoldSummary",
     "GroupPhase",
     "GroupStatus",
     "NodusError",
     "Reason",
     "Results",
     "RunPhase",
+    "SandboxFact",
     "Verdict",
     "aio",
+    "check_environment",
     "close",
+    "sandboxes",
     "submit_many",
 ]
 

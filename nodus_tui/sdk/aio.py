@@ -3,13 +3,16 @@
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nodus_tui.contract.actions import ActionOutcome, Kill, Resume, Retry
+from nodus_tui.contract.environment_check import GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Reason, Verdict
-from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.contract.resources.agent import AgentSpec, ToolName
 from nodus_tui.contract.resources.agent_run import AgentRunStatus, Transcript
+from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 from nodus_tui.sdk import operations
 from nodus_tui.sdk.bridge import BRIDGE
 from nodus_tui.sdk.documents import Input, Money, agent_document, checked_money, checked_timeout, group_document, input_documents
@@ -32,6 +35,18 @@ class AgentRun:
     async def transcript(self) -> Transcript:
         """Its conversation and its calls. The text is data from tasks and models."""
         return await BRIDGE.arun("look", partial(operations.transcript, name=self.name))
+
+    async def files(self) -> tuple[FileEntry, ...]:
+        """The files in its work folder: as they are while its sandbox lives, as they were kept afterwards. Paths are data."""
+        return await BRIDGE.arun("look", partial(operations.files, name=self.name))
+
+    async def download(self, path: str, target: str | Path, *, force: bool = False) -> list[Path]:
+        """Copy a file or folder that its agent made to this machine, all of it for the path `""`; gives the files that were written.
+
+        Like `cp -r`: into a target that is a folder, else under the target's name. Raises NodusError NotFound for a path that is not
+        there, and Conflict, with nothing written, where a file exists and `force` is not given. Links are left out.
+        """
+        return await BRIDGE.arun("look", partial(operations.download, name=self.name, path=path, target=Path(target), force=force))
 
     async def kill(self) -> ActionOutcome:
         """End it at once; a call under way is charged its worst case."""
@@ -216,13 +231,16 @@ class Agent:
         per_run_max_cost: Money = "1.00",
         temperature: float | None = None,
         max_turns: int = 50,
+        tools: Sequence[ToolName] = (),
+        sandbox: Mapping[str, object] | None = None,
         project: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> "Agent":
         """Create an agent. Raises NodusError with every fault, or Conflict where one of this name exists.
 
         `families` are those of the model catalogue, in order of preference; `max_tokens` bounds one reply; `per_run_max_cost` is the cap
-        on one run's model spend in US dollars.
+        on one run's model spend in US dollars. With `tools` each run has a sandbox of its own, with `sandbox` the fields of the spec:
+        image, cpus, memoryGiB, network, idleTimeout and so on.
         """
         document = agent_document(
             name,
@@ -232,6 +250,8 @@ class Agent:
             per_run_max_cost=per_run_max_cost,
             temperature=temperature,
             max_turns=max_turns,
+            tools=tools,
+            sandbox=sandbox,
             project=project,
             labels=labels,
         )
@@ -249,6 +269,8 @@ class Agent:
         per_run_max_cost: Money = "1.00",
         temperature: float | None = None,
         max_turns: int = 50,
+        tools: Sequence[ToolName] = (),
+        sandbox: Mapping[str, object] | None = None,
         project: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> "Agent":
@@ -261,6 +283,8 @@ class Agent:
             per_run_max_cost=per_run_max_cost,
             temperature=temperature,
             max_turns=max_turns,
+            tools=tools,
+            sandbox=sandbox,
             project=project,
             labels=labels,
         )
@@ -324,3 +348,16 @@ async def submit_many(
     )
     await BRIDGE.arun("work", work)
     return AgentGroup(group_name)
+
+
+async def sandboxes() -> tuple[SandboxFact, ...]:
+    """Every sandbox of this program on the machine that does the work, those of dead owners included."""
+    return await BRIDGE.arun("look", operations.sandboxes)
+
+
+async def check_environment(reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0) -> GoldSummary:
+    """The gold check: each task's reference solution and an empty answer through the environment's grader; see the cases' `problem`.
+
+    `reference` is `name@version`, or the name alone. `tasks` bounds the tasks of each split. No model is asked and nothing is charged.
+    """
+    return await BRIDGE.arun("look", partial(operations.check, reference=reference, split=split, tasks=tasks, seed=seed))

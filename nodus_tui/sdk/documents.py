@@ -70,6 +70,8 @@ def agent_document(
     per_run_max_cost: Money,
     temperature: float | None,
     max_turns: int,
+    tools: Sequence[str],
+    sandbox: Mapping[str, object] | None,
     project: str | None,
     labels: Mapping[str, str] | None,
 ) -> dict[str, object]:
@@ -79,12 +81,18 @@ def agent_document(
     model: dict[str, object] = {"families": tuple(families), "maxTokens": max_tokens}
     if temperature is not None:
         model["temperature"] = temperature
-    spec = {
+    if isinstance(tools, str):
+        raise TypeError(f"tools is a sequence of names, not a single one: write [{tools!r}]")
+    spec: dict[str, object] = {
         "system": system,
         "model": model,
         "perRunMaxCostUSD": checked_money(per_run_max_cost, "per_run_max_cost"),
         "maxTurns": max_turns,
     }
+    if tools:
+        spec["tools"] = tuple(tools)
+    if sandbox is not None:
+        spec["sandbox"] = dict(sandbox)
     return _document("Agent", name, spec, project, labels)
 
 

@@ -5,10 +5,12 @@ import getpass
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import TypeVar
 
 from nodus_tui.contract.actions import Action, ActionOutcome, Delete, ExtendCap, Kill
 from nodus_tui.contract.backend import Backend, Query
+from nodus_tui.contract.environment_check import GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.contract.money import parse_usd
@@ -17,7 +19,10 @@ from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 from nodus_tui.contract.spec_loading.loader import bundle_from_documents
+from nodus_tui.copying import copy, plan_copy
+from nodus_tui.gold_check import check_environment
 from nodus_tui.sdk.documents import Money, checked_money, group_document
 from nodus_tui.sdk.values import Answer, GroupStatus, Results
 
@@ -88,6 +93,27 @@ async def run(backend: Backend, name: str) -> AgentRun:
 async def transcript(backend: Backend, name: str) -> Transcript:
     """A run's conversation and calls."""
     return await backend.transcript(name)
+
+
+async def files(backend: Backend, name: str) -> tuple[FileEntry, ...]:
+    """The files that a run's agent made."""
+    return await backend.files(name)
+
+
+async def download(backend: Backend, name: str, path: str, target: Path, *, force: bool) -> list[Path]:
+    """Copy some of them here; gives what was written."""
+    plan = await plan_copy(backend, name, path, target)
+    return list((await copy(backend, name, plan, force=force)).paths)
+
+
+async def sandboxes(backend: Backend) -> tuple[SandboxFact, ...]:
+    """Every sandbox on the backend's machine."""
+    return await backend.sandboxes()
+
+
+async def check(backend: Backend, reference: str, *, split: str | None, tasks: int | None, seed: int) -> GoldSummary:
+    """The gold check of an environment."""
+    return await check_environment(backend, reference, split=split, tasks=tasks, seed=seed)
 
 
 async def status(backend: Backend, name: str) -> GroupStatus:

@@ -18,7 +18,8 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from local_backend.applying import Applier, Plan
+from local_backend.applying.applier import Applier
+from local_backend.applying.plan import Plan
 from local_backend.clock import SteadyClock
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from local_backend.applying import SandboxNeed
+from local_backend.applying.plan import SandboxNeed
 from local_backend.episodes.workplace import Workplaces
 from local_backend.sandboxes.archives import ArchiveError, entries, member
 from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine, SandboxError

@@ -1,0 +1,175 @@
+"""Planning the documents that define something: agents and their revisions, environments and their tasks; and those without an engine."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from local_backend.applying.lookups import Lookups, located
+from local_backend.applying.plan import Plan
+from local_backend.storage.records import event, time_text
+from local_backend.storage.store import Store
+from nodus_tui.contract.actions import AppliedDocument, Change
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+
+_PUT_RESOURCE = (
+    "INSERT INTO resources (kind, name, document, status, folder, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (kind, name) DO UPDATE SET document = excluded.document, status = excluded.status, "
+    "folder = excluded.folder, updated_at = excluded.updated_at"
+)
+
+_DECIDES_TASKS = ("folder", "layout", "file", "format", "fields", "grader")
+
+_DECIDES_TASKS = ("folder", "layout", "file", "format", "fields", "grader")
+"""The fields of an Environment without which its task file cannot be checked."""
+
+
+@dataclass
+class Planning:
+    """One plan in the making: what its definitions are, and what is wrong with them."""
+
+    known: Lookups
+    plan: Plan
+    bundle: SpecBundle
+    environments: dict[str, Environment]
+    agents: dict[str, tuple[Agent, int, LoadedDocument]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Environments of the bundle that have faults."""
+    unsure: set[str] = field(default_factory=set)
+    """Environments of the bundle whose version is made up."""
+
+    @property
+    def now(self) -> datetime:
+        """The moment of the apply."""
+        return self.known.clock()
+
+    @property
+    def store(self) -> Store:
+        """Where the workspace is read."""
+        return self.known.store
+
+    def without_engine(self, document: LoadedDocument) -> None:
+        """A valid document of a kind that nothing here runs yet."""
+        kind, name = document.resource.kind, document.resource.name
+        sentence = f"{kind} {name} is valid, but this version has no engine for {kind}"
+        if kind == "AgentRun":
+            sentence += " on its own: put its prompt into an AgentGroup with inputs"
+        self.plan.refusals.append(sentence)
+        self.plan.applied.append(AppliedDocument(kind=kind, name=name, outcome="unchanged", message=f"{sentence}: apply refuses it"))
+
+    async def agent(self, document: LoadedDocument, agent: Agent) -> None:
+        """A new agent, or a new revision of one."""
+        old = await self.known.newest_agent(agent.name)
+        same_spec = old is not None and old[0].spec == agent.spec
+        revision = 1 if old is None else old[1] + (0 if same_spec else 1)
+        if old is None:
+            last = await self.store.read("SELECT max(revision) AS last FROM agent_revisions WHERE agent = ?", (agent.name,))
+            revision = (last[0]["last"] or 0) + 1
+        if not document.in_doubt("metadata", "name"):
+            self.agents[agent.name] = (agent, revision, document)
+        if same_spec and old is not None and old[0].metadata == agent.metadata:
+            self.plan.applied.append(AppliedDocument(kind="Agent", name=agent.name, outcome="unchanged", message=f"revision {revision}"))
+            return
+        now = self.now
+        if not same_spec:
+            spec = json.dumps(agent.spec.to_document())
+            self.plan.statements.append(
+                (
+                    "INSERT INTO agent_revisions (agent, revision, spec, created_at) VALUES (?, ?, ?, ?)",
+                    (agent.name, revision, spec, time_text(now)),
+                )
+            )
+        status = {"revision": revision, "updatedAt": time_text(now)}
+        self._put(document, status, created=old is None)
+        changes = () if old is None else (Change(kind="Agent", name=agent.name, field="revision", old=str(old[1]), new=str(revision)),)
+        outcome = "created" if old is None else "changed"
+        self.plan.applied.append(
+            AppliedDocument.model_validate(
+                {"kind": "Agent", "name": agent.name, "outcome": outcome, "message": f"revision {revision}", "changes": changes}
+            )
+        )
+
+    def _put(self, document: LoadedDocument, status: Mapping[str, Any], *, created: bool) -> None:
+        resource = document.resource
+        now = time_text(self.now)
+        stored = resource.model_copy(update={"status": None}).to_document()
+        self.plan.statements.append(
+            (
+                _PUT_RESOURCE,
+                (
+                    resource.kind,
+                    resource.name,
+                    json.dumps(stored),
+                    json.dumps(status),
+                    str(document.folder.absolute()) if document.folder else None,
+                    now,
+                    now,
+                ),
+            )
+        )
+        change = "Created" if created else "Changed"
+        spec, metadata = resource.spec.to_document(), resource.metadata.to_document()
+        self.plan.statements.append(event(self.now, change, resource.kind, resource.name, status=status, spec=spec, metadata=metadata))
+
+    async def environment(self, document: LoadedDocument, environment: Environment) -> None:
+        """A task file and its grader: read and checked now, so that a broken file is a fault of this apply."""
+        mine = located(environment, str(document.folder) if document.folder else None)
+        if not document.in_doubt("metadata", "name"):
+            self.environments[environment.name] = mine
+        reference = f"{environment.name}@{environment.spec.version}"
+        if document.in_doubt("spec", "version"):
+            self.unsure.add(environment.name)
+        if any(document.in_doubt("spec", part) for part in _DECIDES_TASKS):
+            self.broken.add(environment.name)
+            return
+        try:
+            resolved = self.known.environments.resolve(reference, "test", own={environment.name: mine}.get)
+            facts = await self.known.environments.facts(resolved)
+        except NodusError as error:
+            self.broken.add(environment.name)
+            if error.faults:
+                self.plan.faults += error.faults
+            else:
+                self.plan.faults.append(document.fault(("spec", "folder" if environment.spec.folder else "file"), error.detail))
+            return
+        rows = await self.store.read("SELECT document, status FROM resources WHERE kind = 'Environment' AND name = ?", (environment.name,))
+        old = Environment.model_validate_json(rows[0]["document"]) if rows else None
+        known = await self.store.read(
+            "SELECT digest FROM environment_digests WHERE name = ? AND version = ?", (environment.name, environment.spec.version)
+        )
+        if known and known[0]["digest"] != facts.digest:
+            self.broken.add(environment.name)
+            self.plan.conflicts.append(
+                document.fault(
+                    ("spec", "version"),
+                    f"the tasks or the grader of {reference} are not those that were applied first: give them a new version",
+                )
+            )
+            return
+        if old == environment and rows and json.loads(rows[0]["status"])["digest"] == facts.digest:
+            self.plan.applied.append(AppliedDocument(kind="Environment", name=environment.name, outcome="unchanged"))
+            return
+        if not known:
+            self.plan.statements.append(
+                (
+                    "INSERT INTO environment_digests (name, version, digest, first_used_at) VALUES (?, ?, ?, ?)",
+                    (environment.name, environment.spec.version, facts.digest, time_text(self.now)),
+                )
+            )
+        status = {"digest": facts.digest, "tasks": dict(facts.tasks), "source": resolved.source, "updatedAt": time_text(self.now)}
+        self._put(document, status, created=old is None)
+        counts = ", ".join(f"{count} {split}" for split, count in facts.tasks.items())
+        self.plan.applied.append(
+            AppliedDocument.model_validate(
+                {
+                    "kind": "Environment",
+                    "name": environment.name,
+                    "outcome": "created" if old is None else "changed",
+                    "message": f"version {environment.spec.version}, tasks: {counts}",
+                }
+            )
+        )

@@ -1,0 +1,59 @@
+"""What a workspace has already: applied agents and environments, models, environments that come along. Reads only."""
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from local_backend.environments.client import EnvironmentFacts
+from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
+from local_backend.storage.store import Store
+from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.environment import Environment
+
+
+class Environments(Protocol):
+    """What applying needs of the environments room."""
+
+    def resolve(
+        self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
+    ) -> ResolvedEnvironment:
+        """The environment of a reference. Raises NodusError with a sentence and the nearest known name."""
+        ...
+
+    async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
+        """Read and check its tasks, in a process of their own. Raises NodusError with every fault, answers never in it."""
+        ...
+
+
+class Lookups:
+    """What the documents of an apply are checked against."""
+
+    def __init__(self, store: Store, catalogue: ModelCatalogue, environments: Environments, clock: Callable[[], datetime]) -> None:
+        self.store = store
+        self.environments = environments
+        self.clock = clock
+        self._catalogue = catalogue
+
+    async def stored_environments(self) -> dict[str, Environment]:
+        """The applied environments by name, their paths absolute."""
+        rows = await self.store.read("SELECT document, folder FROM resources WHERE kind = 'Environment'")
+        return {found.name: found for found in (located(Environment.model_validate_json(row["document"]), row["folder"]) for row in rows)}
+
+    async def newest_agent(self, name: str) -> tuple[Agent, int] | None:
+        """The applied agent of a name with its newest revision."""
+        rows = await self.store.read("SELECT document, status FROM resources WHERE kind = 'Agent' AND name = ?", (name,))
+        if not rows:
+            return None
+        return Agent.model_validate_json(rows[0]["document"]), int(json.loads(rows[0]["status"])["revision"])
+
+    def model_of(self, agent: Agent) -> ResolvedModel:
+        """The model that the agent's runs would talk to. Raises CatalogueProblem."""
+        return self._catalogue.resolve(agent.spec.model.families)
+
+
+def located(environment: Environment, folder: str | None) -> Environment:
+    """The environment with its paths made absolute."""
+    return environment.model_copy(update={"spec": environment.spec.located(Path(folder or "."))})

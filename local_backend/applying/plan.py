@@ -1,0 +1,53 @@
+"""What an apply would do: faults, conflicts and refusals, or the statements and launches."""
+
+from dataclasses import dataclass, field
+
+from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.storage.store import Statement
+from nodus_tui.contract.actions import AppliedDocument
+from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.contract.spec_loading.fault_order import in_file_order
+
+
+@dataclass(frozen=True)
+class SandboxNeed:
+    """What a launch may need sandboxes for."""
+
+    group: str
+    agent: AgentSpec | None
+    """The agent, where it has tools."""
+    environment: ResolvedEnvironment | None
+
+
+@dataclass
+class Plan:
+    """What an apply would do."""
+
+    files: tuple[str, ...] = ()
+    """In the order in which their faults are told."""
+    faults: list[Fault] = field(default_factory=list)
+    conflicts: list[Fault] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    """Sentences for documents that are valid but have no engine here."""
+    applied: list[AppliedDocument] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    launches: list[str] = field(default_factory=list)
+    needs: list[SandboxNeed] = field(default_factory=list)
+    """For the launches: whether this machine can give them their sandboxes is asked when they are launched, not when they are checked."""
+    raises: list[tuple[str, int, int]] = field(default_factory=list)
+    """Groups whose cap (nano-dollars) and maxActive change in place."""
+
+    def refuse(self, *, dry_run: bool) -> None:
+        """Raise NodusError when anything stands against the apply. With dry_run, a missing engine does not."""
+        if self.faults:
+            raise NodusError.invalid_spec(in_file_order((*self.faults, *self.conflicts), self.files))
+        if self.conflicts:
+            count = len(self.conflicts)
+            raise NodusError(
+                ErrorCode.CONFLICT,
+                f"{count} conflict{'s' if count > 1 else ''} with what exists; nothing was changed",
+                in_file_order(self.conflicts, self.files),
+            )
+        if self.refusals and not dry_run:
+            raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(self.refusals) + "; nothing was changed")

@@ -1,0 +1,139 @@
+"""What a sandbox is as a container: its configuration, and what its labels tell. Pure: nothing is asked or started here."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from local_backend.sandboxes.interface import AGENT_HOME, GRADER_FOLDER, FoundSandbox, Owner, SandboxRefusedError, SandboxRequest
+
+RUN_LABEL = "nodus.run"
+"""Every container of ours has it, and nobody else's."""
+
+TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's own, not this machine's.
+_GRADER_BYTES = 64 << 20
+_SHARED_MEMORY_BYTES = 64 << 20
+_BYTES_PER_INODE = 4096
+_FORBIDDEN = ("/proc", "/sys", "/dev", GRADER_FOLDER)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """What is known of an image that is here."""
+
+    id: str
+    reference: str
+    """Its name with its digest, or its id where no registry gave it one."""
+    volumes: tuple[str, ...] = ()
+    """Folders that the image declares as volumes."""
+
+
+def check_request(request: SandboxRequest) -> None:
+    """Raise SandboxRefusedError for what no container can be."""
+    folder = PurePosixPath(request.workdir)
+    if not folder.is_absolute() or ".." in folder.parts or folder == PurePosixPath("/") or ":" in request.workdir or "," in request.workdir:
+        raise SandboxRefusedError(f"the work folder {request.workdir!r} is no absolute path of a folder in a sandbox")
+    if any(folder == PurePosixPath(path) or PurePosixPath(path) in folder.parents for path in _FORBIDDEN):
+        raise SandboxRefusedError(f"the work folder cannot be {request.workdir!r}: the sandbox has its own files there")
+    if request.devices:
+        raise SandboxRefusedError("accelerators cannot be given to sandboxes yet")
+
+
+def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[str, int]:
+    """The agent's folders with their sizes in bytes, together the request's disk: half for the work folder, the rest in equal parts. An
+    image's volumes are among them, for a volume of the engine's would have no limit.
+    """
+    work = str(PurePosixPath(request.workdir))
+    others = [path for path in dict.fromkeys([TEMPORARY, AGENT_HOME, *volumes]) if path != work]
+    half = request.limits.disk_bytes // 2
+    return {work: request.limits.disk_bytes - half} | {path: half // len(others) for path in others}
+
+
+def container_config(request: SandboxRequest, image: ImageFacts) -> dict[str, Any]:
+    """The body of the engine's create request."""
+    limits = request.limits
+    grading = request.purpose in {"grading", "check"}
+    tmpfs = {path: _tmpfs(size, shared=path == TEMPORARY) for path, size in writable_folders(request, image.volumes).items()}
+    if grading:
+        tmpfs[GRADER_FOLDER] = (
+            f"rw,exec,nosuid,nodev,size={_GRADER_BYTES},nr_inodes={_GRADER_BYTES // _BYTES_PER_INODE},mode=0700,uid=0,gid=0"
+        )
+    owner = request.owner
+    return {
+        "Image": image.id,
+        # The init reaps what the agent leaves, and ends with the one program that it runs. Both are root's: the agent cannot touch them.
+        "Entrypoint": ["sleep"],
+        "Cmd": [str(max(1, math.ceil(request.lifetime_seconds)))],
+        "User": "0:0",
+        "Hostname": "sandbox",
+        "WorkingDir": "/",
+        "Env": [f"{name}={value}" for name, value in request.environ.items()],
+        "Healthcheck": {"Test": ["NONE"]},
+        "StopTimeout": 1,
+        "Labels": {
+            RUN_LABEL: request.run,
+            "nodus.purpose": request.purpose,
+            "nodus.host": owner.host,
+            "nodus.pid": str(owner.pid),
+            "nodus.started": owner.started,
+            "nodus.workspace": owner.workspace,
+            "nodus.image": image.reference,
+            "nodus.network": "yes" if request.network else "no",
+        },
+        "HostConfig": {
+            "Init": True,
+            # It goes by itself when its lifetime is over, also when nobody of ours lives any more.
+            "AutoRemove": True,
+            "NetworkMode": "default" if request.network else "none",
+            "CapDrop": ["ALL"],
+            # The grader starts code as the other user, and ends it.
+            "CapAdd": ["SETUID", "SETGID", "KILL"] if grading else [],
+            "SecurityOpt": ["no-new-privileges"],
+            "Privileged": False,
+            "ReadonlyRootfs": True,
+            "Tmpfs": tmpfs,
+            "ShmSize": min(_SHARED_MEMORY_BYTES, limits.memory_bytes),
+            "IpcMode": "private",
+            "Memory": limits.memory_bytes,
+            "MemorySwap": limits.memory_bytes,  # Memory and swap together: no swap.
+            "NanoCpus": round(limits.cpus * 1e9),
+            "PidsLimit": limits.pids,
+            "Ulimits": [
+                {"Name": "nofile", "Soft": limits.open_files, "Hard": limits.open_files},
+                {"Name": "core", "Soft": 0, "Hard": 0},
+                {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
+            ],
+            "LogConfig": {"Type": "none", "Config": {}},
+            "RestartPolicy": {"Name": "no"},
+        },
+    }
+
+
+def found_sandbox(listed: Mapping[str, Any]) -> FoundSandbox:
+    """A container of the engine's list. Labels that are missing or damaged give an owner that nobody is."""
+    labels: Mapping[str, str] = listed.get("Labels") or {}
+    pid = labels.get("nodus.pid", "")
+    created = listed.get("Created")
+    return FoundSandbox(
+        id=str(listed["Id"]),
+        engine="docker",
+        run=labels.get(RUN_LABEL, ""),
+        purpose=labels.get("nodus.purpose", ""),
+        owner=Owner(
+            host=labels.get("nodus.host", ""),
+            pid=int(pid) if pid.isdecimal() else 0,
+            started=labels.get("nodus.started", ""),
+            workspace=labels.get("nodus.workspace", ""),
+        ),
+        image=labels.get("nodus.image") or str(listed.get("Image", "")),
+        created_at=datetime.fromtimestamp(created, UTC) if isinstance(created, int | float) else None,
+        network=labels.get("nodus.network") == "yes",
+    )
+
+
+def _tmpfs(size: int, *, shared: bool) -> str:
+    # Both users write to /tmp, and neither removes the other's files. At least a page and some files: 0 would mean no limit.
+    owner = "mode=1777,uid=0,gid=0" if shared else "mode=0755,uid=1000,gid=1000"
+    return f"rw,exec,nosuid,nodev,size={max(size, 4096)},nr_inodes={max(size // _BYTES_PER_INODE, 64)},{owner}"

@@ -1,0 +1,169 @@
+"""The Docker engine as the sandbox contract sees it. It knows containers and images, not runs and graders.
+
+A sandbox is a container whose root file system is read-only, whose folders for writing lie in memory with a size each, and whose first
+program is an init that ends after the sandbox's lifetime. Files go in and out as archives over a program's streams, never through the
+engine's copying, which cannot see such folders and would follow what the agent put there.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from local_backend.sandboxes.base_image import BaseImage
+from local_backend.sandboxes.docker.building import build_image
+from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
+from local_backend.sandboxes.docker.containers import (
+    RUN_LABEL,
+    ImageFacts,
+    check_request,
+    container_config,
+    found_sandbox,
+    writable_folders,
+)
+from local_backend.sandboxes.docker.endpoint import find_endpoint
+from local_backend.sandboxes.docker.facts import engine_facts
+from local_backend.sandboxes.docker.images import Images
+from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts, remove_container
+from local_backend.sandboxes.docker.seeding import check_image, seed_folder
+from local_backend.sandboxes.interface import (
+    ENGINE_SECONDS,
+    EngineFacts,
+    FoundSandbox,
+    Progress,
+    SandboxError,
+    SandboxRequest,
+)
+
+_STARTS_AT_ONCE = 8
+"""An engine starts no more containers in a second when more are asked for at once; it only answers each of them later."""
+
+_LOST_FIRST_SECONDS = 1.0
+_LOST_LONGEST_SECONDS = 60.0
+_LATE_ROUNDS = 3
+_PARTING_SECONDS = 5.0
+
+
+class DockerEngine:
+    """One engine that answered."""
+
+    def __init__(self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str]) -> None:
+        self._client = client
+        self._facts = facts
+        self._images = images
+        self._environ = environ
+        self._starting = asyncio.Semaphore(_STARTS_AT_ONCE)
+        self._checked: set[str] = set()
+        """Ids of images that were seen to have what a sandbox needs."""
+        self._losses: set[asyncio.Task[None]] = set()
+
+    @property
+    def facts(self) -> EngineFacts:
+        """What the engine says of itself."""
+        return self._facts
+
+    async def prepare(self, image: str | None, progress: Progress | None = None) -> str:
+        """Have the image here, and give it with its digest."""
+        return (await self._images.have(image, progress)).reference
+
+    async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:
+        """Build an image from a folder; gives its id, for no registry has given it a digest."""
+        await build_image(self._client, self._environ, folder, dockerfile, tag, progress)
+        built = await self._images.here(tag)
+        if built is None:
+            raise SandboxError(f"the image {tag} was built, yet the engine does not have it")
+        return built.id
+
+    async def create(self, request: SandboxRequest) -> DockerSandbox:
+        """Start a sandbox."""
+        check_request(request)
+        image = await self._images.have(request.image)
+        async with self._starting:
+            name = f"nodus-{secrets.token_hex(8)}"
+            try:
+                return await self._start(name, request, image)
+            except BaseException as error:
+                # Also where nobody waits any more, or the engine makes it long after it was asked.
+                removing = self._lose(name, rounds=_LATE_ROUNDS if isinstance(error, SilentError) else 1)
+                if not isinstance(error, SilentError):
+                    await asyncio.wait({removing}, timeout=_PARTING_SECONDS)
+                raise
+
+    async def list(self) -> list[FoundSandbox]:
+        """All with our label at this engine."""
+        params = {"all": "1", "filters": f'{{"label": ["{RUN_LABEL}"]}}'}
+        return [found_sandbox(each) for each in await self._client.ask("GET", "/containers/json", params=params)]
+
+    async def remove(self, found: FoundSandbox) -> None:
+        """End and remove one."""
+        await remove_container(self._client, found.id)
+
+    async def aclose(self) -> None:
+        """Let go of the engine."""
+        if self._losses:
+            await asyncio.wait(self._losses, timeout=_PARTING_SECONDS)
+        for task in self._losses:
+            task.cancel()
+        await asyncio.gather(*self._losses, return_exceptions=True)
+        self._images.close()
+        await self._client.aclose()
+
+    async def _start(self, name: str, request: SandboxRequest, image: ImageFacts) -> DockerSandbox:
+        folders = writable_folders(request, image.volumes)
+        try:
+            made = await self._client.ask("POST", "/containers/create", params={"name": name}, json_body=container_config(request, image))
+            container = str(made["Id"])
+            seeds = {
+                folder: await self._images.folder(container, image, folder, 2 * folders[folder])
+                for folder in [request.workdir, *image.volumes]
+                if folder in folders
+            }
+            await self._client.ask("POST", f"/containers/{container}/start")
+        except EngineError as error:
+            raise SandboxError(f"the Docker engine could not start a sandbox of {image.reference}: {error.message}") from error
+        started_at = datetime.now(UTC)
+        for folder, archive in seeds.items():
+            if archive is not None:
+                await seed_folder(self._client, container, folder, archive, image.reference)
+        if image.id not in self._checked:
+            await check_image(self._client, container, image.reference)
+            self._checked.add(image.id)
+        facts = Facts(id=container, image=image.reference, workdir=request.workdir, started_at=started_at, pids=request.limits.pids)
+        return DockerSandbox(self._client, facts)
+
+    def _lose(self, name: str, rounds: int) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._remove_lost(name, rounds))
+        self._losses.add(task)
+        task.add_done_callback(self._losses.discard)
+        return task
+
+    async def _remove_lost(self, name: str, rounds: int) -> None:
+        """Remove a container whose start failed, as soon as the engine can. An engine that hung may still make it after it was not found."""
+        pause = _LOST_FIRST_SECONDS
+        while rounds:
+            try:
+                await remove_container(self._client, name)
+                rounds -= 1
+            except SandboxError:
+                pause = min(2 * pause, _LOST_LONGEST_SECONDS)
+            if rounds:
+                await asyncio.sleep(pause)
+
+
+async def connect_docker(
+    environ: Mapping[str, str],
+    *,
+    deadline: float = ENGINE_SECONDS,
+    ensure_base: Callable[[], BaseImage] = BaseImage.ensure,
+) -> DockerEngine:
+    """The user's engine, by DOCKER_HOST, a Docker context, or a usual socket. `deadline`: of one request, in seconds. Raises SandboxError
+    with the reason when none answers.
+    """
+    client = EngineClient(find_endpoint(environ), deadline=deadline)
+    try:
+        version = await client.connect()
+        info = await client.ask("GET", "/info")
+        return DockerEngine(client, engine_facts(version, info), Images(client, environ, ensure_base), environ)
+    except BaseException:
+        await client.aclose()
+        raise

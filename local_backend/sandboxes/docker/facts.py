@@ -1,0 +1,43 @@
+"""How far an engine can be trusted, from what it says of itself. Pure; whether it keeps its word is the probe run's to see."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from local_backend.sandboxes.interface import EngineFacts, SandboxError
+
+_CONTROLLERS = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPU"}
+
+
+def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts:
+    """Raises SandboxError where the engine runs no Linux containers."""
+    if info.get("OSType", "linux") != "linux":
+        raise SandboxError(f"the Docker engine runs {info['OSType']} containers: switch it to Linux containers")
+    security = [str(option) for option in info.get("SecurityOptions") or ()]
+    rootless = any("name=rootless" in option for option in security)
+    weaknesses = []
+    lacking = [name for field, name in _CONTROLLERS.items() if not info.get(field)]
+    old_rootless = rootless and str(info.get("CgroupVersion", "1")) == "1"
+    if old_rootless:
+        weaknesses.append(
+            "The engine is rootless on cgroup v1, which ignores limits without a word: boot with systemd.unified_cgroup_hierarchy=1, "
+            "or use an engine that runs as root."
+        )
+    elif lacking:
+        weaknesses.append(f"The engine cannot limit {' and '.join(lacking)}: enable the cgroup controllers of the engine's machine.")
+    if not any("seccomp" in option for option in security):
+        weaknesses.append("The engine filters no system calls: start it with seccomp.")
+    if not info.get("SwapLimit") and not lacking:
+        weaknesses.append("The engine cannot keep sandboxes from swapping: boot its machine with swapaccount=1, or without swap.")
+    return EngineFacts(
+        engine="docker",
+        version=_version(version),
+        isolation="weaker" if old_rootless or lacking else "full",
+        weaknesses=tuple(weaknesses),
+        images=True,
+    )
+
+
+def _version(version: Mapping[str, Any]) -> str:
+    number = str(version.get("Version", ""))
+    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
+    return f"{number} (Podman)" if any("podman" in name.lower() for name in names) else number

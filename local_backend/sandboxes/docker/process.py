@@ -1,0 +1,173 @@
+"""One program in a container, as the sandbox contract sees it. It knows the engine's exec requests, not what the program is for."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
+from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
+from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, User
+
+_UP = b"nodus:up\n"
+
+_START = """
+{ [ "$1" = root ] || echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
+cd "$2" || exit 125
+shift 2
+printf 'nodus:up\\n'
+exec "$@"
+"""
+"""Runs first in each program's place. The agent's programs are the kernel's first choice when memory is short. The line that it prints is
+how a program that began is told from an engine that could not begin it, which says so in the program's own output.
+"""
+
+_MOST_COMPLAINT_BYTES = 4_096
+_FIRST_POLL_SECONDS = 0.005
+_LONGEST_POLL_SECONDS = 1.0
+_SIGNALLED = 128
+
+
+class DockerProcess:
+    """A program that an engine runs in a container."""
+
+    def __init__(self, client: EngineClient, container: str, exec_id: str, stream: Hijacked) -> None:
+        self._client = client
+        self._container = container
+        self._exec = exec_id
+        self._stream = stream
+        self._code: int | None = None
+
+    async def write(self, data: bytes) -> None:
+        """Send to its stdin, at its pace."""
+        try:
+            self._stream.put(data)
+            await self._client.watched(self._stream.drain)
+        except OSError as error:
+            raise SandboxError(f"the program in the sandbox reads its input no more: {error}") from error
+        except SilentError as error:
+            raise SandboxGoneError(str(error)) from error
+
+    async def close_stdin(self) -> None:
+        """Its stdin ends."""
+        try:
+            self._stream.put_end()
+            await self._client.watched(self._stream.drain)
+        except OSError:
+            return  # It has ended, and its stdin with it.
+        except SilentError as error:
+            raise SandboxGoneError(str(error)) from error
+
+    async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
+        """The next piece of output. Raises SandboxGoneError where the engine or the sandbox ended, and the output with it."""
+        try:
+            piece = await self._client.watched(lambda: self._stream.read(most))
+        except (BrokenStreamError, OSError) as error:
+            raise SandboxGoneError(f"the connection to the program in the sandbox broke: {error}") from error
+        except SilentError as error:
+            raise SandboxGoneError(str(error)) from error
+        if piece is None and self._code is None:
+            # An engine that died ends its streams just as a program that is done does.
+            try:
+                await self._ask()
+            except SilentError as error:
+                raise SandboxGoneError(f"the program's output ended with the engine: {error}") from error
+        return piece
+
+    async def wait(self) -> int:
+        """Its exit code."""
+        pause = _FIRST_POLL_SECONDS
+        while (code := await self._ask()) is None:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_POLL_SECONDS)
+        return code
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+        self._stream.close()
+
+    async def begun(self, where: str) -> None:
+        """Wait until the program itself has begun. Raises SandboxError with what the engine or the shell said instead."""
+        said = b""
+        complaint = b""
+        while not said.startswith(_UP):
+            # No more than the line, for what follows is the program's.
+            piece = await self.read(len(_UP) - len(said) if _UP.startswith(said) else _MOST_COMPLAINT_BYTES)
+            if piece is None or len(said) + len(complaint) > _MOST_COMPLAINT_BYTES:
+                text = (said + complaint).decode(errors="replace").strip()
+                raise SandboxError(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
+            if piece[0] == "stdout":
+                said += piece[1]
+            else:
+                complaint += piece[1]
+
+    async def _ask(self) -> int | None:
+        """The exit code, None while it runs."""
+        if self._code is not None:
+            return self._code
+        try:
+            state = await self._client.ask("GET", f"/exec/{self._exec}/json")
+        except EngineError as error:
+            if error.status == 404:
+                raise SandboxGoneError("the sandbox ended, and the program in it") from error
+            raise
+        if state["Running"]:
+            return None
+        code = state["ExitCode"]
+        # A program that was killed may have been so because its sandbox was.
+        if (code is None or code >= _SIGNALLED) and not await is_running(self._client, self._container):
+            raise SandboxGoneError("the sandbox ended, and the program in it")
+        self._code = int(code)
+        return self._code
+
+
+async def is_running(client: EngineClient, container: str) -> bool:
+    """Whether a container lives. Raises SandboxError when the engine does not say."""
+    try:
+        state = (await client.ask("GET", f"/containers/{container}/json"))["State"]
+    except EngineError as error:
+        if error.status == 404:
+            return False
+        raise
+    return bool(state["Running"]) and not state.get("Dead")
+
+
+async def start_process(
+    client: EngineClient,
+    container: str,
+    command: Sequence[str],
+    *,
+    user: User,
+    cwd: str,
+    environ: Mapping[str, str],
+    sacrificed: bool,
+) -> DockerProcess:
+    """Start a program in a container. `sacrificed`: the kernel may kill it first. Raises SandboxError."""
+    role = "agent" if sacrificed else "root"
+    body = {
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Tty": False,
+        "Cmd": ["/bin/sh", "-c", _START, "sh", role, cwd, *command],
+        "User": f"{user}:{user}",
+        "Env": [f"{name}={value}" for name, value in environ.items()],
+        "WorkingDir": "/",
+    }
+    try:
+        exec_id = (await client.ask("POST", f"/containers/{container}/exec", json_body=body))["Id"]
+        stream = await client.hijack(f"/exec/{exec_id}/start", {"Detach": False, "Tty": False})
+    except EngineError as error:
+        if error.status in {404, 409}:
+            raise SandboxGoneError(f"the sandbox does not live any more: {error.message}") from error
+        raise
+    process = DockerProcess(client, container, exec_id, stream)
+    try:
+        async with asyncio.timeout(client.deadline):
+            await process.begun(cwd)
+    except TimeoutError as error:
+        await process.aclose()
+        raise SilentError(f"the Docker engine did not start a program within {client.deadline:g} s") from error
+    except BaseException:
+        await process.aclose()
+        raise
+    return process

@@ -1,0 +1,168 @@
+"""A container as the sandbox contract sees it: programs in it, the end of the agent's, and its own end."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from local_backend.sandboxes.docker.client import EngineClient, EngineError
+from local_backend.sandboxes.docker.process import DockerProcess, is_running, start_process
+from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, User
+
+_KILL = """
+kill -9 -1 2>/dev/null
+rounds=0
+while [ $rounds -lt 2000 ]; do
+  left=
+  for each in /proc/[0-9]*; do
+    [ "${each#/proc/}" = $$ ] && continue
+    state= uid=
+    while read -r key value rest; do
+      case $key in
+        State:) state=$value ;;
+        Uid:) uid=$value; break ;;
+      esac
+    done <"$each/status"
+    [ "$uid" = 1000 ] && [ "$state" != Z ] && left=yes
+  done
+  [ -z "$left" ] && exit 0
+  kill -9 -1
+  rounds=$((rounds + 1))
+done 2>/dev/null
+exit 1
+"""
+"""All of it is the shell's own, so that it needs no second process where the agent has taken them all, and no program of the image."""
+
+_SPARE_PIDS = 32
+_KILL_SECONDS = 20.0
+_REMOVAL_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a sandbox from its start on."""
+
+    id: str
+    image: str
+    workdir: str
+    started_at: datetime
+    pids: int
+
+
+class DockerSandbox:
+    """A running container."""
+
+    def __init__(self, client: EngineClient, facts: Facts) -> None:
+        self._client = client
+        self._facts = facts
+
+    @property
+    def id(self) -> str:
+        """The container's id."""
+        return self._facts.id
+
+    @property
+    def engine(self) -> str:
+        """Which engine made it."""
+        return "docker"
+
+    @property
+    def image(self) -> str:
+        """The image with its digest."""
+        return self._facts.image
+
+    @property
+    def workdir(self) -> str:
+        """The agent's folder."""
+        return self._facts.workdir
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was up, by this machine's clock."""
+        return self._facts.started_at
+
+    async def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        user: User = User.AGENT,
+        cwd: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> DockerProcess:
+        """Start a program in it."""
+        home = {"HOME": AGENT_HOME, "USER": "agent", "LOGNAME": "agent"} if user is User.AGENT else {}
+        return await start_process(
+            self._client,
+            self.id,
+            command,
+            user=user,
+            cwd=cwd or self.workdir,
+            environ={**home, **(environ or {})},
+            sacrificed=user is User.AGENT,
+        )
+
+    async def kill_agent(self) -> None:
+        """SIGKILL every process of the agent's uid, and wait until they are gone."""
+        try:
+            if await self._kill():
+                return
+        except SandboxGoneError:
+            raise
+        except SandboxError:
+            if not await self.alive():
+                raise SandboxGoneError("the sandbox does not live any more") from None
+        # The agent may have taken all processes that it may have: then nobody else can start one. The sandbox gets a few more meanwhile.
+        await self._limit_pids(self._facts.pids + _SPARE_PIDS)
+        try:
+            if not await self._kill():
+                raise SandboxError("processes of the agent could not be killed")
+        finally:
+            await self._limit_pids(self._facts.pids)
+
+    async def alive(self) -> bool:
+        """Whether it still lives."""
+        return await is_running(self._client, self.id)
+
+    async def aclose(self) -> None:
+        """End and remove it."""
+        await remove_container(self._client, self.id)
+
+    async def _kill(self) -> bool:
+        try:
+            async with asyncio.timeout(min(_KILL_SECONDS, self._client.deadline)):
+                process = await start_process(
+                    self._client, self.id, ["/bin/sh", "-c", _KILL], user=User.AGENT, cwd="/", environ={}, sacrificed=False
+                )
+                try:
+                    while await process.read() is not None:
+                        pass
+                    return await process.wait() == 0
+                finally:
+                    await process.aclose()
+        except TimeoutError:
+            return False
+
+    async def _limit_pids(self, pids: int) -> None:
+        await self._client.ask("POST", f"/containers/{self.id}/update", json_body={"PidsLimit": pids})
+
+
+async def remove_container(client: EngineClient, name: str) -> None:
+    """End and remove a container with what belongs to it, and see that it is gone. Raises SandboxError."""
+    try:
+        async with asyncio.timeout(client.deadline):
+            while True:
+                try:
+                    await client.ask("DELETE", f"/containers/{name}", params={"force": "1", "v": "1"})
+                except EngineError as error:
+                    # 409: the engine is removing it already, because its lifetime is over.
+                    if error.status not in {404, 409}:
+                        raise
+                try:
+                    await client.ask("GET", f"/containers/{name}/json")
+                except EngineError as error:
+                    if error.status == 404:
+                        return
+                    raise
+                await asyncio.sleep(_REMOVAL_POLL_SECONDS)
+    except TimeoutError as error:
+        raise SandboxError(f"the sandbox {name[:12]} could not be removed within {client.deadline:g} s") from error

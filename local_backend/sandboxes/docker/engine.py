@@ -138,7 +138,7 @@ class DockerEngine:
         return task
 
     async def _remove_lost(self, name: str, rounds: int) -> None:
-        """Remove a container whose start failed, as soon as the engine can. An engine that hung may still make it after it was not found."""
+        """Remove what a failed start left, as soon as the engine can. One that hung may still make it after it was not found."""
         pause = _LOST_FIRST_SECONDS
         while rounds:
             try:

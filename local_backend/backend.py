@@ -144,6 +144,11 @@ class LocalBackend:
         return self._workspace.owned
 
     @property
+    def desk(self) -> SandboxDesk:
+        """This workspace's sandboxes."""
+        return self._desk
+
+    @property
     def configuration(self) -> Configuration:
         """The configuration that this was opened with."""
         return self._configuration

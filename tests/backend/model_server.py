@@ -28,11 +28,25 @@ class Seen:
         """The newest user message."""
         return str(self.body["messages"][-1]["content"])
 
+    @property
+    def replies_before(self) -> int:
+        """How many replies the conversation has already."""
+        return sum(message["role"] == "assistant" for message in self.body["messages"])
+
 
 Answer = Callable[[Seen], Awaitable[web.StreamResponse]]
 
 
-def reply(text: str, *, usage: dict[str, int] | None = None, finish: str = "stop") -> web.Response:
+def asks(*calls: tuple[str, dict[str, Any]]) -> web.Response:
+    """A reply that asks for tools, each with its arguments."""
+    wanted = [
+        {"id": f"call-{place}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for place, (name, arguments) in enumerate(calls)
+    ]
+    return reply("", finish="tool_calls", tool_calls=wanted)
+
+
+def reply(text: str, *, usage: dict[str, int] | None = None, finish: str = "stop", **message: Any) -> web.Response:
     """A normal chat completion."""
     counted = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS}
     return web.json_response(
@@ -41,7 +55,7 @@ def reply(text: str, *, usage: dict[str, int] | None = None, finish: str = "stop
             "object": "chat.completion",
             "created": 1,
             "model": "stand-in-1",
-            "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
+            "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}],
             "usage": counted if usage is None else usage,
         }
     )

@@ -1,45 +1,20 @@
 """Several processes over one workspace: a crash loses no spend, and requests reach the process that runs the scheduler."""
 
 import asyncio
-import json
 import signal
 import sqlite3
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from engine_place import Place, agent, at_rest, environment, group, in_phase, run_status, runs, status
 from model_server import ModelServer
+from other_process import child
 
 from nodus_tui.contract.actions import ExtendCap, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CallState, GroupPhase, RunPhase
 
 pytestmark = pytest.mark.timeout(60)
-
-
-@asynccontextmanager
-async def child(place: Place, *documents: dict[str, object]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Another process that runs the scheduler and has applied the documents."""
-    config = place.folder / "config.yaml"
-    config.write_text(place.configuration, encoding="utf-8")
-    spec = place.folder / "spec.yaml"
-    spec.write_text("\n---\n".join(json.dumps(document) for document in documents), encoding="utf-8")
-    script = Path(__file__).with_name("campaign_child.py")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(script), str(place.home), str(config), str(spec), stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert await process.stdout.readline() == b"applied\n"
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 async def test_after_kill_9_calls_in_flight_are_charged_their_worst_case_and_runs_go_on(place: Place, server: ModelServer) -> None:

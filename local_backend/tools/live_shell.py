@@ -1,6 +1,6 @@
 """One running shell: sends it a command, and takes its output until the marker, its end, or a limit.
 
-How a command travels: `eval ' …' </dev/null 2>&1 >&2`, and a line that prints a marker, the exit code and the folder. So
+How a command travels: `command eval ' …' </dev/null 2>&1 >&2`, and a line that prints a marker, the exit code and the folder. So
 - a syntax error, `exec >file` or a read of stdin ends with the command: eval contains it, and its redirections are undone;
 - both outputs are one stream, in order; the shell's own stderr (traces of these lines, notices) is apart and not shown;
 - the end is found by 128 random bits, fresh for each command, which the shell has not read yet while the command runs.
@@ -67,10 +67,11 @@ Ending = Finished | Ended | TimedOut | Flooded
 
 def script(command: str, marker: bytes, last_code: int) -> bytes:
     """What the shell is sent. The command has no NUL and no lone surrogate; `last_code` is what `$?` is at its start."""
-    # An and-list sets $? without tripping `set -e`. The space keeps eval from taking the command for an option.
+    # An and-list sets $? without tripping `set -e`. `command` passes by functions of the agent's with these names. The space keeps eval
+    # from taking the agent's command for an option.
     before = b"(exit %d) && :\n" % last_code if last_code else b""
     quoted = command.encode().replace(b"'", b"'\\''")
-    run = b"eval ' " + quoted + b"\n' </dev/null 2>&1 >&2\n"
+    run = b"command eval ' " + quoted + b"\n' </dev/null 2>&1 >&2\n"
     # One write of printf, so that a background process cannot write into its middle.
     report = b"command printf '%s:%s:%s:%s\\n' " + marker + b' "$?" "${PWD-}" ' + marker + b"\n"
     return before + run + report

@@ -71,8 +71,11 @@ class PlainProcess:
     async def aclose(self) -> None:
         for pump in self._pumps:
             pump.cancel()
-        self._process._transport.close()  # type: ignore[attr-defined]  # asyncio offers no public way to let go of a process
         await asyncio.gather(*self._pumps, return_exceptions=True)
+        transport = self._process._transport  # type: ignore[attr-defined]  # asyncio has no public way to let go of a process's pipes
+        for number in range(3):
+            if (pipe := transport.get_pipe_transport(number)) is not None:
+                pipe.close()
 
 
 class PlainSandbox:
@@ -88,6 +91,8 @@ class PlainSandbox:
         self.gone = False
         self.kills = 0
         self.refuse_spawns = 0
+        self.instead: Sequence[str] | None = None
+        """What runs in the place of the next program."""
         self._processes: list[PlainProcess] = []
 
     async def spawn(
@@ -101,6 +106,7 @@ class PlainSandbox:
         if self.refuse_spawns:
             self.refuse_spawns -= 1
             raise SandboxError("no process can be started")
+        command, self.instead = self.instead or command, None
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -151,3 +157,4 @@ class PlainSandbox:
         await self._kill()
         for process in self._processes:
             await process.aclose()
+            await process._process.wait()

@@ -24,6 +24,9 @@ _DRAIN_SECONDS = 0.5
 _UNWRITABLE_SECONDS = 5.0
 """By then a shell that reads no more has ended, or the engine has failed."""
 
+_PATIENCE_SECONDS = 0.25
+"""A command that takes longer has the engine asked whether its shell still runs; the end of most shows in their output alone."""
+
 _CLOSE_SECONDS = 5.0
 
 _LONGEST_REPORT = 64 * 1024
@@ -82,23 +85,22 @@ class LiveShell:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._wait = asyncio.create_task(process.wait())
-        # Whoever ends the sandbox may do so without closing this first.
-        self._wait.add_done_callback(_look_at)
+        self._wait: asyncio.Task[int] | None = None
+        """Only while a command runs: an engine may have to ask again and again for this."""
         self._reading: asyncio.Task[_Piece] | None = None
         self._output_ended = False
         self._unseen = b""
         """Output that came and is not yet told apart from a marker."""
         self._complaints = BoundedOutput(2048)
 
-    @property
     def has_ended(self) -> bool:
-        """Whether its process is known to have ended."""
-        return self._wait.done()
+        """Whether it is known to have ended since its last command. Raises SandboxError when the engine failed since then."""
+        self._take_what_is_read()
+        return self._output_ended
 
-    def exit_code(self) -> int:
-        """Of a shell that has ended. Raises SandboxGoneError when the sandbox ended with it."""
-        return self._wait.result()
+    async def exit_code(self) -> int:
+        """Its exit code, once it has one. Raises SandboxGoneError when the sandbox ended with it."""
+        return await self._process.wait()
 
     def complaints(self) -> str:
         """What it wrote on its own stderr: why it did not start, for example."""
@@ -112,47 +114,59 @@ class LiveShell:
         try:
             return await self._until_end(marker, writing, seconds, output, flood_bytes)
         finally:
-            writing.cancel()
-            await asyncio.wait({writing}, timeout=_CLOSE_SECONDS)
-            _look_at(writing)
+            await _cancelled(writing, self._wait)
+            self._wait = None
 
     async def _until_end(
         self, marker: bytes, writing: asyncio.Task[None], seconds: float, output: BoundedOutput, flood_bytes: int
     ) -> Ending:
         now = asyncio.get_running_loop().time
-        deadline = now() + seconds
+        began = now()
+        deadline = began + seconds
         shell_ended = unwritable = False
         while True:
             finished = self._look_for(marker, output)
             if finished is not None:
+                self._read_on()
                 return finished
             if output.total > flood_bytes or len(self._unseen) > _LONGEST_REPORT:
                 return Flooded()
             left = deadline - now()
-            if shell_ended and (self._output_ended or left <= 0):
+            if self._wait is not None and shell_ended and (self._output_ended or left <= 0):
                 output.add(self._unseen)
-                return Ended(self.exit_code())
+                return Ended(self._wait.result())
             if left <= 0:
                 output.add(self._unseen)
                 if unwritable:
                     writing.result()
                 return TimedOut()
-            await self._something(writing, left)
-            if self._wait.done() and not shell_ended:
+            patience = began + _PATIENCE_SECONDS - now()
+            if self._wait is None and (patience <= 0 or self._output_ended):
+                self._wait = asyncio.create_task(self._process.wait())
+            await self._something(writing, left if self._wait is not None else min(left, patience))
+            if self._wait is not None and self._wait.done() and not shell_ended:
                 shell_ended, deadline = True, min(deadline, now() + _DRAIN_SECONDS)
             elif writing.done() and writing.exception() is not None and not unwritable:
                 unwritable, deadline = True, min(deadline, now() + _UNWRITABLE_SECONDS)
 
     async def _something(self, writing: asyncio.Task[None], seconds: float) -> None:
         """Wait until output, the shell's end or a failure to write has come, and take the output."""
-        if self._reading is None and not self._output_ended:
-            self._reading = asyncio.create_task(self._process.read())
-        watched: set[asyncio.Task[Any]] = {task for task in (self._wait, writing) if not task.done()}
+        self._read_on()
+        watched: set[asyncio.Task[Any]] = {task for task in (self._wait, writing) if task is not None and not task.done()}
         if self._reading is not None:
             watched.add(self._reading)
-        if not watched:
-            return
-        await asyncio.wait(watched, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if watched:
+            await asyncio.wait(watched, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        self._take_what_is_read()
+
+    def _read_on(self) -> None:
+        """Have the next piece of output read, whether or not a command runs."""
+        if self._reading is None and not self._output_ended:
+            self._reading = asyncio.create_task(self._process.read())
+            # Whoever ends the sandbox may do so without closing this first.
+            self._reading.add_done_callback(_look_at)
+
+    def _take_what_is_read(self) -> None:
         if self._reading is not None and self._reading.done():
             reading, self._reading = self._reading, None
             self._take(reading.result())
@@ -186,18 +200,22 @@ class LiveShell:
 
     async def close(self) -> None:
         """Let go of it; whoever wants its processes gone kills them first."""
-        tasks: set[asyncio.Task[Any]] = {self._wait}
-        if self._reading is not None:
-            tasks.add(self._reading)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
-        for task in tasks:
-            _look_at(task)
+        await _cancelled(self._reading, self._wait)
         # A hung engine is whoever asks it next's to report; nothing is lost here.
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._process.aclose()
+
+
+async def _cancelled(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel them and see them end."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running, timeout=_CLOSE_SECONDS)
+    for task in running:
+        _look_at(task)
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

@@ -158,8 +158,8 @@ class Shell:
     async def _ready(self) -> LiveShell:
         if self._spoiled:
             await self.kill_everything()
-        if self._live is not None and self._live.has_ended:
-            code = self._live.exit_code()
+        if self._live is not None and self._live.has_ended():
+            code = await self._within_grace(self._live.exit_code(), "say how the shell ended")
             await self._drop_ended()
             self._tell(f"The shell had ended in the meantime (exit code {code}). This is a new one: variables and functions are gone.")
         if self._live is None:

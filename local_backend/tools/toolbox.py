@@ -157,8 +157,8 @@ class Toolbox:
             case CommandEnd.FINISHED:
                 return "exit code unknown" if result.exit_code is None else f"exit code {result.exit_code}"
             case CommandEnd.SHELL_ENDED:
-                killed = " The shell was killed, perhaps for want of memory." if result.exit_code == _SIGNAL_KILL else ""
-                return f"exit code {result.exit_code}; the command ended the shell.{killed} {fresh}"
+                how = "was killed, perhaps for want of memory" if result.exit_code == _SIGNAL_KILL else "ended"
+                return f"exit code {result.exit_code}: the shell {how}. {fresh}"
             case CommandEnd.TIMED_OUT:
                 most = ", which is the most that a command may take" if seconds == self._command_seconds else ""
                 return f"The command was killed after {seconds_text(seconds)}{most}, with every process that you had started. {fresh}"

@@ -175,7 +175,7 @@ async def test_a_shell_that_ended_between_commands_is_told(shell: Shell) -> None
     other = Shell(shell._sandbox)
     await said(other, ": >go; while ! [ -e gone ]; do sleep 0.01; done")
     await other.aclose()
-    while shell._live is None or not shell._live.has_ended:
+    while shell._live is None or not shell._live.has_ended():
         await asyncio.sleep(0.005)
     result = await run(shell, "echo new")
     assert result.output == "new\n"

@@ -82,9 +82,9 @@ async def test_what_a_model_is_told_of_a_killed_command(sandbox: Sandbox) -> Non
     assert outcome.result.text.endswith(f"for it wrote more than 100,000 bytes. {fresh}")
     outcome = await call(toolbox, "bash", command="printf x; exit 3")
     assert (outcome.result.is_error, outcome.exit_code) == (False, 3)
-    assert outcome.result.text == f"x\n[exit code 3; the command ended the shell. {fresh}"
+    assert outcome.result.text == f"x\n[exit code 3: the shell ended. {fresh}"
     outcome = await call(toolbox, "bash", command="kill -9 $$")
-    assert "The shell was killed, perhaps for want of memory." in outcome.result.text
+    assert "[exit code 137: the shell was killed, perhaps for want of memory. The next" in outcome.result.text
     assert (await call(toolbox, "bash", command="echo ok")).result.text == "ok\n[exit code 0]"
     await toolbox.aclose()
 

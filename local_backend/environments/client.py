@@ -52,7 +52,7 @@ class _Session:
         """Start the process and ask it the first question. Raises _DiedError; whatever it raises, the process is gone."""
         try:
             self.process = await WorkerProcess.start(command, self._on_answer, self._on_end)
-            self.process.send(_line(request))
+            self.process.send(line_of(request))
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(self._first)
         except TimeoutError:
@@ -129,7 +129,7 @@ class EnvironmentWorker:
         """
         request = {
             "op": "load",
-            "environment": _environment(resolved),
+            "environment": environment_request(resolved),
             "split": split,
             "seed": seed,
             "tasks": tasks,
@@ -164,7 +164,7 @@ class EnvironmentWorker:
         self._check_open()
         self._sent += 1
         number = self._sent
-        line = _line({"op": "grade", "n": number, "task": task_id, "completion": clean_text(completion), "simulated": simulated})
+        line = line_of({"op": "grade", "n": number, "task": task_id, "completion": clean_text(completion), "simulated": simulated})
         request = _Request(line, asyncio.get_running_loop().create_future())
         self._requests[number] = request
         if self._session is not None and self._session.process is not None:
@@ -196,7 +196,7 @@ class EnvironmentWorker:
         await self.aclose()
 
     def _closed_error(self) -> NodusError:
-        return NodusError(ErrorCode.UNAVAILABLE, f"the grader of {_reference(self._resolved)} was closed before it graded this answer")
+        return NodusError(ErrorCode.UNAVAILABLE, f"the grader of {reference_of(self._resolved)} was closed before it graded this answer")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -207,16 +207,16 @@ class EnvironmentWorker:
         try:
             answer = await session.ask(self._command, self._load_request, LOAD_SECONDS)
         except _DiedError as died:
-            raise _broken(self._resolved, str(died)) from None
+            raise broken(self._resolved, str(died)) from None
         try:
-            batch = _batch(self._resolved, answer)
+            batch = batch_of(self._resolved, answer)
             if expect_digest is not None and batch.digest != expect_digest:
-                raise _changed(self._resolved)
+                raise changed(self._resolved)
         except NodusError:
             await session.close("its tasks are not usable")
             raise
         if session.ended:
-            raise _broken(self._resolved, session.ended)
+            raise broken(self._resolved, session.ended)
         self._session = session
         return batch
 
@@ -297,26 +297,29 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
         return EnvironmentFacts({} if endless else {"train": SIZE, "test": SIZE}, digest([resolved.name, resolved.version]))
     session = _Session()
     try:
-        answer = await session.ask(worker_command(), {"op": "describe", "environment": _environment(resolved)}, LOAD_SECONDS)
+        answer = await session.ask(worker_command(), {"op": "describe", "environment": environment_request(resolved)}, LOAD_SECONDS)
     except _DiedError as died:
-        raise _broken(resolved, str(died)) from None
+        raise broken(resolved, str(died)) from None
     await session.close("it has answered")
     _refused(resolved, answer)
     counts, whole = answer.get("tasks"), answer.get("digest")
     if not isinstance(counts, dict) or not isinstance(whole, str):
-        raise _broken(resolved, "it answered something that is no answer")
+        raise broken(resolved, "it answered something that is no answer")
     return EnvironmentFacts({str(split): int(count) for split, count in counts.items()}, whole)
 
 
-def _line(request: Mapping[str, object]) -> bytes:
+def line_of(request: Mapping[str, object]) -> bytes:
+    """A request as it is sent."""
     return json.dumps(request).encode() + b"\n"
 
 
-def _reference(resolved: ResolvedEnvironment) -> str:
+def reference_of(resolved: ResolvedEnvironment) -> str:
+    """The environment as groups name it."""
     return f"{resolved.name}@{resolved.version}"
 
 
-def _environment(resolved: ResolvedEnvironment) -> dict[str, object]:
+def environment_request(resolved: ResolvedEnvironment) -> dict[str, object]:
+    """The environment as requests name it."""
     return {"name": resolved.name, "version": resolved.version, "source": resolved.source, "options": dict(resolved.options)}
 
 
@@ -326,16 +329,18 @@ def task_file(resolved: ResolvedEnvironment) -> str:
     return str(spec.get("file") or spec.get("folder") or "") if isinstance(spec, dict) else ""
 
 
-def _broken(resolved: ResolvedEnvironment, how: str) -> NodusError:
-    return NodusError(ErrorCode.UNAVAILABLE, f"the grader's process of {_reference(resolved)} broke: {how}")
+def broken(resolved: ResolvedEnvironment, how: str) -> NodusError:
+    """The grader's process ended or answered nonsense."""
+    return NodusError(ErrorCode.UNAVAILABLE, f"the grader's process of {reference_of(resolved)} broke: {how}")
 
 
-def _changed(resolved: ResolvedEnvironment) -> NodusError:
+def changed(resolved: ResolvedEnvironment) -> NodusError:
+    """The tasks are not those that were expected."""
     file = task_file(resolved)
     what = f"{file} or its grader" if file else "the environment"
     return NodusError(
         ErrorCode.CONFLICT,
-        f"{what} changed: {_reference(resolved)} no longer gives the tasks that this evaluation was created with; "
+        f"{what} changed: {reference_of(resolved)} no longer gives the tasks that this evaluation was created with; "
         "bring the old state back, or give the new one a new version and create a new group",
     )
 
@@ -346,17 +351,20 @@ def _refused(resolved: ResolvedEnvironment, answer: Mapping[str, Any]) -> None:
     file = task_file(resolved)
     message = str(answer.get("message") or "it answered something that is no answer")
     if not file:
-        raise NodusError(ErrorCode.UNAVAILABLE, f"{_reference(resolved)}: {message}")
+        raise NodusError(ErrorCode.UNAVAILABLE, f"{reference_of(resolved)}: {message}")
     faults = tuple(Fault(message=str(text), file=file, line=int(line)) for line, text in answer.get("faults") or ())
-    raise NodusError(ErrorCode.INVALID_SPEC, f"{_reference(resolved)}: {message} ({file})", faults or (Fault(message=message, file=file),))
+    raise NodusError(
+        ErrorCode.INVALID_SPEC, f"{reference_of(resolved)}: {message} ({file})", faults or (Fault(message=message, file=file),)
+    )
 
 
-def _batch(resolved: ResolvedEnvironment, answer: Mapping[str, Any]) -> TaskBatch:
+def batch_of(resolved: ResolvedEnvironment, answer: Mapping[str, Any]) -> TaskBatch:
+    """The tasks that a grader's process answered with. Raises NodusError."""
     _refused(resolved, answer)
     try:
         return TaskBatch(tuple(_card(card) for card in answer["tasks"]), str(answer["digest"]))
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _broken(resolved, "it answered something that is no answer") from None
+        raise broken(resolved, "it answered something that is no answer") from None
 
 
 def _card(card: Mapping[str, Any]) -> TaskCard:

@@ -11,7 +11,7 @@ from typing import Literal
 SANDBOX_RULES = 1
 """Raised whenever a sandbox grader judges some answer differently than before, so that digests tell the two apart."""
 
-RESERVED_NAMES = frozenset({"nodus_grading.py", "nodus_pytest.py", "answer.json", "completion.txt", "verdict.json", "reward.txt", "tmp"})
+RESERVED_NAMES = frozenset({"nodus_grading", "answer.json", "completion.txt", "verdict.json", "reward.txt", "tmp"})
 """What a grader's own files may not be called at the top of `/grader`."""
 
 
@@ -85,7 +85,11 @@ class Trial:
     network: bool = False
     """Only for foreign task folders that say so; answers are then no longer kept from the network."""
     reward_files: tuple[str, ...] = ("reward.txt",)
-    """Below `/grader`: where a program may write a bare reward, the first that exists counts."""
+    """Where a program may write a bare reward, below `/grader` or absolute; the first that exists counts."""
+    extra_folders: tuple[str, ...] = ()
+    """More writable folders by absolute path, for foreign tests that expect theirs at fixed places. Judged code may write there, too."""
+    root_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
+    """More files of the grader's by absolute path, in `extra_folders`, each of which root then takes from judged code."""
     reference: Reference | None = field(default=None, repr=False)
 
     def fingerprint(self) -> list[object]:
@@ -97,6 +101,7 @@ class Trial:
             list(self.command),
             {path: file.fingerprint() for path, file in self.grader_files.items()},
             dict(self.environ),
+            [list(self.extra_folders), {path: file.fingerprint() for path, file in self.root_files.items()}],
             [self.solution, self.solution_file, self.partial_reward, self.threshold, self.image, self.network, list(self.reward_files)],
             [limits.seconds, limits.cpus, limits.memory_bytes, limits.disk_bytes, limits.pids],
         ]

@@ -30,14 +30,15 @@ from local_backend.environments.secret_tasks import (
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
 
 _MEMORY = 4 * 2**30
-_LOAD_CPU_SECONDS = 600.0
+LOAD_CPU_SECONDS = 600.0
+"""Processor time for making tasks; a process that takes longer is ended by SIGPROF."""
 
 
 class _TimeUp(BaseException):
     """The time for one answer is over. Not an Exception: a grader's own handlers must not take it for one of theirs."""
 
 
-class _Contained:
+class Contained:
     """Keeps an exception from leaving, and tells it without its text."""
 
     def __init__(self) -> None:
@@ -121,9 +122,9 @@ class Worker:
         if request["op"] == "grade":
             judgement = self._graded(request)
             return {"n": request["n"], **judged(judgement)}
-        contained = _Contained()
+        contained = Contained()
         with contained:
-            signal.setitimer(signal.ITIMER_PROF, _LOAD_CPU_SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, LOAD_CPU_SECONDS)
             try:
                 return described(request) if request["op"] == "describe" else self._loaded(request)
             except SourceError as error:
@@ -150,7 +151,7 @@ class Worker:
             return failure("the grader has no task of this name")
         self._time_is_up = False
         late = failure(f"the grader did not finish within {self._seconds:g} seconds")
-        contained = _Contained()
+        contained = Contained()
         try:
             with contained:
                 # Code that cannot be interrupted ends with the process: SIGPROF keeps its default action.

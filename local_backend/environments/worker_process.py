@@ -57,13 +57,17 @@ class WorkerProcess(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], on_answer: Callable[[dict[str, Any]], None], on_end: Callable[[str], None]
+        cls,
+        command: Sequence[str],
+        on_answer: Callable[[dict[str, Any]], None],
+        on_end: Callable[[str], None],
+        *,
+        environ: Mapping[str, str] | None = None,
     ) -> "WorkerProcess":
-        """Start it in a session of its own. Raises OSError."""
+        """Start it in a session of its own, with these variables or those of `clean_environment`. Raises OSError."""
         loop = asyncio.get_running_loop()
-        _, process = await loop.subprocess_exec(
-            lambda: cls(on_answer, on_end), *command, env=clean_environment(), cwd="/", start_new_session=True
-        )
+        variables = clean_environment() if environ is None else environ
+        _, process = await loop.subprocess_exec(lambda: cls(on_answer, on_end), *command, env=variables, cwd="/", start_new_session=True)
         return process
 
     @property
@@ -81,6 +85,12 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         pipe = self._transport.get_pipe_transport(0) if self._transport else None
         if self._writable and pipe is not None:
             cast("asyncio.WriteTransport", pipe).write(line)
+
+    def end_input(self) -> None:
+        """Close its stdin once everything queued is written, so that it ends by itself."""
+        pipe = self._transport.get_pipe_transport(0) if self._transport else None
+        if pipe is not None:
+            pipe.close()
 
     def kill(self, why: str) -> None:
         """End the process and all that it started, at once; `why` is how its end is told."""

@@ -259,7 +259,12 @@ class Remote:
         return self.call("__call__", *args, **kwargs)
 
     def __len__(self) -> int:
-        count = self.call("__len__")
+        try:
+            count = self.call("__len__")
+        except SolutionError as error:
+            if error.kind == "AttributeError":
+                raise TypeError("it has no length") from None  # What `list` takes for "unknown".
+            raise
         if isinstance(count, int) and 0 <= count < 2**62:
             return count
         raise SolutionError("the length is no number")

@@ -1,0 +1,231 @@
+"""One judgement in a fresh sandbox: the answer is put in as the agent, then the grader's files as root, then the grader runs as root.
+
+The verdict is read from a file that only root can write. Whatever goes wrong on the way is an infrastructure failure, never a verdict.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_backend.environments.interface import Workbench
+from local_backend.environments.secret_tasks import Judgement, SecretTask, failure, invalid
+from local_backend.environments.trials import Reference, TaskFile, Trial
+from local_backend.grading.submissions import Submission, Use, submission
+from local_backend.grading.verdicts import LARGEST_VERDICT, from_reward, from_verdict
+from local_backend.sandboxes.archives import ArchiveError, pack
+from local_backend.sandboxes.interface import (
+    ENGINE_SECONDS,
+    GRADER_FOLDER,
+    Limits,
+    Purpose,
+    Sandbox,
+    SandboxError,
+    SandboxRequest,
+    User,
+)
+from local_backend.sandboxes.pool import SandboxPool
+from local_backend.sandboxes.running import FILES_SECONDS, SandboxFileError, put_archive, put_files, read_file, run
+
+START_UP_SECONDS = 2 * ENGINE_SECONDS + 3 * FILES_SECONDS
+"""For the sandbox's start and the way of the files, beside the grader's own time."""
+
+_SOLUTION_SHARE = 0.8
+"""Of the grader's time, judged code may take this share in all: a slow solution is to be wrong, not a grader that did not finish."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_GRADER_TMP = f"{GRADER_FOLDER}/tmp"  # noqa: S108  # Below a folder that only root reaches.
+_INSIDE = Path(__file__).parent / "inside"
+_REFERENCE_FOLDER = "/tmp/reference"  # noqa: S108  # In the sandbox, where nobody else is.
+_RUN_TESTS = "import sys; sys.path.insert(0, '/grader'); from nodus_grading.testing import main; sys.exit(main())"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judgement and what it took."""
+
+    judgement: Judgement
+    sandbox_seconds: float = 0
+
+
+class Judge:
+    """Judges answers in sandboxes of a pool. Safe for many at once, on one event loop."""
+
+    def __init__(self, pool: SandboxPool) -> None:
+        self._pool = pool
+        self._library = {
+            f"nodus_grading/{path.name}": TaskFile(path.read_bytes()) for path in sorted(_INSIDE.iterdir()) if path.suffix == ".py"
+        }
+
+    async def judge(
+        self,
+        task: SecretTask,
+        completion: str,
+        files: Path | None,
+        *,
+        use: Use = "answer",
+        simulated: bool = False,
+        began: Callable[[float], None] = lambda _: None,
+    ) -> Judged:
+        """Judge an answer. `began` is told, once the image is here, how many seconds the rest may take."""
+        trial = task.trial
+        if trial is None:
+            return Judged(failure("this task is not judged in a sandbox"))
+        given = submission(task, trial, completion, files, use=use, simulated=simulated)
+        if isinstance(given, Judgement):
+            return Judged(given)
+        purpose: Purpose = "grading" if use == "answer" else "check"
+        try:
+            image = await self._image(trial, task.workbench)
+            seconds = START_UP_SECONDS + trial.limits.seconds + (given.script.script_seconds if given.script is not None else 0)
+            began(seconds)
+            return await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds))
+        except SandboxError as error:
+            return Judged(failure(f"the grading sandbox failed: {error}"))
+
+    async def _image(self, trial: Trial, bench: Workbench | None) -> str | None:
+        named, folder = trial.image, trial.build
+        if named is None and bench is not None:
+            named, folder = bench.image, bench.build
+        if named is not None and folder is not None:
+            return await self._pool.build(folder, named, lambda _: None)
+        prepared = await self._pool.prepare(named, lambda _: None)
+        return None if named is None else prepared
+
+    async def _in_sandbox(self, task: SecretTask, trial: Trial, given: Submission, request: SandboxRequest) -> Judged:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        sandbox = await self._pool.create(request)
+        try:
+            judgement = await _judged(sandbox, trial, given, self._grader_files(task, trial, given))
+        finally:
+            await self._pool.dispose(sandbox)
+        return Judged(judgement, clock() - began)
+
+    def _grader_files(self, task: SecretTask, trial: Trial, given: Submission) -> dict[str, TaskFile]:
+        files = {"answer.json": TaskFile(json.dumps(trial.answer).encode()), "completion.txt": TaskFile(given.completion.encode())}
+        if trial.kind == "pytest":
+            settings = {"solutionFile": trial.solution_file, "partial": trial.partial_reward, "task": task.id}
+            files["tests.json"] = TaskFile(json.dumps(settings).encode())
+            return {**self._library, **{f"tests/{path}": file for path, file in trial.grader_files.items()}, **files}
+        return {**self._library, **trial.grader_files, **files}
+
+
+def _request(task: SecretTask, trial: Trial, image: str | None, purpose: Purpose, pool: SandboxPool, seconds: float) -> SandboxRequest:
+    limits = trial.limits
+    bench = task.workbench or Workbench()
+    return SandboxRequest(
+        run=task.id,
+        purpose=purpose,
+        owner=pool.owner,
+        lifetime_seconds=seconds,
+        # Files lie in memory: judged code that fills the disk must not take the grader's.
+        limits=Limits(limits.cpus, limits.memory_bytes + limits.disk_bytes, limits.pids, limits.disk_bytes),
+        network=trial.network,
+        image=image,
+        workdir=bench.workdir,
+        extra_folders=trial.extra_folders,
+    )
+
+
+async def _judged(sandbox: Sandbox, trial: Trial, given: Submission, grader_files: Mapping[str, TaskFile]) -> Judgement:
+    wrong = await _place_answer(sandbox, trial, given)
+    if wrong is not None:
+        return wrong
+    # Nothing of the judged user lives on when the answers come.
+    await sandbox.kill_agent()
+    await _place(sandbox, grader_files, user=User.ROOT, folder=GRADER_FOLDER)
+    for folder in sorted({path.rpartition("/")[0] for path in trial.root_files}):
+        there = {path.rpartition("/")[2]: file for path, file in trial.root_files.items() if path.rpartition("/")[0] == folder}
+        await _place(sandbox, there, user=User.ROOT, folder=folder)
+    ended = await run(
+        sandbox,
+        # What a grader prints may be an answer: nobody reads it.
+        ("sh", "-c", 'mkdir -p tmp && exec "$@" >/dev/null 2>&1 </dev/null', "sh", *_command(trial)),
+        timeout=trial.limits.seconds,
+        user=User.ROOT,
+        cwd=GRADER_FOLDER,
+        environ=_environ(sandbox, trial),
+    )
+    if ended.timed_out:
+        return failure(f"the grader did not finish within {trial.limits.seconds:g} seconds")
+    await sandbox.kill_agent()
+    return await _verdict(sandbox, trial, ended.exit_code)
+
+
+async def _place_answer(sandbox: Sandbox, trial: Trial, given: Submission) -> Judgement | None:
+    """Put the answer into the work folder, as the agent; the judgement where it turns out that it cannot be judged."""
+    if given.files is not None:
+        if trial.image is not None or sandbox.image:
+            # The image's own files are in the archive as the agent left them.
+            await run(sandbox, ("sh", "-c", "rm -rf -- ./* ./.[!.]* ./..?*"), timeout=FILES_SECONDS, cwd=sandbox.workdir)
+        try:
+            found = await put_archive(
+                sandbox, given.files, user=User.AGENT, folder=sandbox.workdir, limit_bytes=trial.limits.disk_bytes // 2
+            )
+        except ArchiveError as error:
+            return failure(f"the answer's files cannot be put into the grading sandbox: {error}")
+        kinds = {entry.path: entry.kind for entry in found.entries} if found is not None else {}
+        if given.needs is not None and kinds.get(given.needs) != "file":
+            return invalid(f"there is no file {given.needs}")
+        return None
+    await _place(sandbox, given.placed, user=User.AGENT, folder=sandbox.workdir)
+    if given.script is not None:
+        return await _solve(sandbox, given.script)
+    return None
+
+
+async def _solve(sandbox: Sandbox, reference: Reference) -> Judgement | None:
+    await _place(sandbox, reference.script_files, user=User.AGENT, folder=_REFERENCE_FOLDER)
+    solved = await run(
+        sandbox, reference.script, timeout=reference.script_seconds, user=User.AGENT, cwd=sandbox.workdir, environ={"PATH": _PATH}
+    )
+    if solved.timed_out:
+        return failure(f"the reference solution's script did not finish within {reference.script_seconds:g} seconds")
+    if solved.exit_code != 0:
+        return failure(f"the reference solution's script ended with status {solved.exit_code}")
+    return None
+
+
+async def _place(sandbox: Sandbox, files: Mapping[str, TaskFile], *, user: User, folder: str) -> None:
+    owner = int(user.value)
+    for executable in (False, True):
+        chosen = {path: file.content for path, file in files.items() if file.executable is executable}
+        if chosen:
+            archive = await asyncio.to_thread(pack, chosen, uid=owner, gid=owner, mode=0o755 if executable else 0o644)
+            await put_files(sandbox, archive, user=user, folder=folder)
+
+
+def _command(trial: Trial) -> tuple[str, ...]:
+    # -I: no folder of the agent's, and no variable, has a say in what this Python imports.
+    return ("python3", "-I", "-c", _RUN_TESTS) if trial.kind == "pytest" else trial.command
+
+
+def _environ(sandbox: Sandbox, trial: Trial) -> dict[str, str]:
+    return {
+        "PATH": _PATH,
+        "HOME": _GRADER_TMP,
+        "TMPDIR": _GRADER_TMP,
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": GRADER_FOLDER,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "NODUS_GRADER": GRADER_FOLDER,
+        "NODUS_WORKDIR": sandbox.workdir,
+        "NODUS_SOLUTION_SECONDS": f"{_SOLUTION_SHARE * trial.limits.seconds:g}",
+        **trial.environ,
+    }
+
+
+async def _verdict(sandbox: Sandbox, trial: Trial, exit_code: int | None) -> Judgement:
+    try:
+        return from_verdict(await read_file(sandbox, f"{GRADER_FOLDER}/verdict.json", user=User.ROOT, limit=LARGEST_VERDICT + 1))
+    except SandboxFileError:
+        pass  # A program may write a bare reward in its place.
+    for name in trial.reward_files:
+        path = name if name.startswith("/") else f"{GRADER_FOLDER}/{name}"
+        try:
+            return from_reward(await read_file(sandbox, path, user=User.ROOT, limit=LARGEST_VERDICT), trial.threshold)
+        except SandboxFileError:
+            continue
+    return failure(f"the grader wrote no verdict (it ended with status {exit_code})")

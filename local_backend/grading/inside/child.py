@@ -122,9 +122,9 @@ class Decoder:
         if tag == "n" and text in ("nan", "inf", "-inf"):
             return float(text)
         if tag == "b":
-            return base64.b64decode(text)
+            return base64.b64decode(text, validate=True)
         if tag == "y":
-            return bytearray(base64.b64decode(text))
+            return bytearray(base64.b64decode(text, validate=True))
         raise MalformedError
 
     def _timed(self, items: Iterable[object]) -> Iterator[object]:

@@ -3,9 +3,19 @@
 from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from nodus_tui.contract.base import ContractModel
@@ -51,6 +61,39 @@ class TokenPrice(ContractModel):
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
+def _plain_json(value: Any) -> Any:
+    """Lists and floats as JSON has them: the reader of files gives tuples, and floats that remember their text."""
+    if isinstance(value, dict):
+        return {name: _plain_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(part) for part in value]
+    return float(value) if isinstance(value, SourceFloat) else value
+
+
+class ScriptedCall(ContractModel):
+    """A tool that a script calls."""
+
+    name: str = Field(min_length=1, max_length=64)
+    arguments: Annotated[dict[str, JsonValue] | str, BeforeValidator(_plain_json)] = Field(default_factory=dict)
+    """As the tool takes them; a text is sent as it is, for a model that writes no JSON."""
+
+
+class ScriptedTurn(ContractModel):
+    """One reply of a script: words, tool calls, or both."""
+
+    text: str = Field(default="", max_length=1_000_000)
+    tools: tuple[ScriptedCall, ...] = Field(default=(), max_length=64)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.text.strip() and not self.tools:
+            raise PydanticCustomError("scripted_turn", "a turn of a script needs `text`, `tools` or both")
+        return self
+
+
+Script = Annotated[tuple[ScriptedTurn, ...], Field(max_length=1000)]
+
+
 class SimulatedBehaviour(ContractModel):
     """How a simulated model behaves. It is deterministic by the case and its seed, and labelled simulated wherever it shows."""
 
@@ -68,6 +111,12 @@ class SimulatedBehaviour(ContractModel):
     failures: Probability = 0
     """Share of calls whose outcome stays unknown."""
     seed: int = Field(default=0, ge=0, le=2_147_483_647)
+    tool_calls: int = Field(default=2, ge=0, le=50)
+    """Tool calls before the answer, where the agent has tools."""
+    script: Script = ()
+    """What it says and calls, turn by turn, for every task. After it the answer follows, unless its last turn submitted or only spoke."""
+    scripts: dict[str, Script] = Field(default_factory=dict, max_length=1000)
+    """Scripts of single tasks by the task's id; the others play `script`."""
 
 
 class ModelEntry(ContractModel):

@@ -4,6 +4,8 @@ A missing server skips a test on a user's machine, with the command that install
 """
 
 import asyncio
+import importlib.util
+import itertools
 import json
 import os
 import re
@@ -19,10 +21,14 @@ import pytest
 from local_backend.models.calls import ModelClient
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.local_server import local_model_problem
+from local_backend.models.retries import RetryPolicy
+from local_backend.models.wire import ModelCallError, ModelReply, ModelRequest
 
 AIMOCK_COMMAND = "npm install --no-save --prefix build/aimock @copilotkit/aimock@1.43.0"
 KEY = "sk-test-4f9a2c7be1d84460"
 """The key that every test's endpoint gets; no message may hold it."""
+
+PROTOCOLS = ["openai", "anthropic"]
 
 Connect = Callable[..., tuple[ModelClient, ResolvedModel]]
 """Makes a client and a model for a base URL."""
@@ -78,6 +84,31 @@ def aimock(fixtures: Path, *options: str) -> Iterator[str]:
         child.terminate()
         child.stdout.read()
         child.wait(timeout=60)
+
+
+def llmock_problem() -> str:
+    """Why llmock cannot be used here; empty when it can."""
+    return "" if importlib.util.find_spec("llmock") else "llmock is not installed: run `pip install llmock==0.2.2`"
+
+
+async def until_it_ends(client: ModelClient, model: ResolvedModel, request: ModelRequest) -> ModelReply | ModelCallError:
+    """The loop of `calls`, with real pauses."""
+    policy = RetryPolicy(model.max_tries, request.case_key)
+    for attempt in itertools.count(1):
+        async with client.slot(model):
+            try:
+                reply = await client.attempt(model, request)
+            except ModelCallError as caught:
+                error = caught
+            else:
+                client.note(model, None)
+                return reply
+        client.note(model, error)
+        pause = policy.delay(attempt, error)
+        if pause is None:
+            return error
+        await asyncio.sleep(pause)
+    raise AssertionError
 
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -26,7 +26,7 @@ def test_every_entry_of_the_examples_can_be_used(example: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 @pytest.mark.parametrize("entry", DEFAULT_FAMILIES, ids=lambda entry: entry.family)

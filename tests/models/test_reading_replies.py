@@ -103,22 +103,45 @@ names = st.sampled_from(
         "cache_read_input_tokens",
         "prompt_tokens_details",
         "cached_tokens",
+        "tool_calls",
+        "function",
+        "id",
+        "name",
+        "arguments",
+        "input",
     ]
 )
 scalars = (
-    st.none() | st.booleans() | st.integers(-5, 2**40) | st.floats() | st.text(max_size=5) | st.sampled_from(["stop", "text", "length"])
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**40)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["stop", "text", "length", "tool_use", "\ud800"])
 )
 json_values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=6), max_leaves=20)
 
 
-@given(st.dictionaries(names, json_values, max_size=6), st.sampled_from([openai(), anthropic({"type": "text", "text": "x"})]))
-def test_any_json_is_an_answer_or_a_refusal_to_read_it(changes: dict[str, Any], whole: dict[str, Any]) -> None:
+some_calls = st.lists(
+    st.fixed_dictionaries({}, optional={"id": json_values, "function": json_values, "name": json_values, "input": json_values})
+)
+
+
+@given(st.dictionaries(names, json_values, max_size=6), st.sampled_from([openai(), anthropic({"type": "text", "text": "x"})]), some_calls)
+def test_any_json_is_an_answer_or_a_refusal_to_read_it(changes: dict[str, Any], whole: dict[str, Any], calls: list[Any]) -> None:
+    asks_for_tools = openai({"content": None, "tool_calls": calls})
+    with_blocks = anthropic(*({"type": "tool_use", **call} for call in calls))
     for read in (openai_chat.read_reply, anthropic_messages.read_reply):
-        with contextlib.suppress(UnreadableAnswerError):
-            reply = read(whole | changes)
-            assert reply.usage.input_tokens >= reply.usage.cached_input_tokens + reply.usage.cache_write_tokens >= 0
-            assert reply.usage.output_tokens >= 0
-            reply.text.encode()
+        for answer in (whole | changes, asks_for_tools | changes, asks_for_tools, with_blocks):
+            with contextlib.suppress(UnreadableAnswerError):
+                reply = read(answer)
+                assert reply.usage.input_tokens >= reply.usage.cached_input_tokens + reply.usage.cache_write_tokens >= 0
+                assert reply.usage.output_tokens >= 0
+                reply.text.encode()
+                assert len({call.id for call in reply.tool_calls}) == len(reply.tool_calls)
+                for call in reply.tool_calls:
+                    assert call.id.isascii()
+                    (call.name + call.arguments).encode()
 
 
 @given(st.binary(max_size=200) | st.text().map(lambda text: json.dumps({"a": text}).encode()))

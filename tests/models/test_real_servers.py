@@ -1,22 +1,15 @@
 """The model clients against servers that others wrote: llama.cpp with real weights, aimock, llmock."""
 
-import asyncio
-import importlib.util
 import itertools
 import json
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
 
 import pytest
-from model_servers import Connect, aimock, need
+from model_servers import PROTOCOLS, Connect, aimock, llmock_problem, need, until_it_ends
 
-from local_backend.models.calls import ModelClient
-from local_backend.models.catalogue import ResolvedModel
-from local_backend.models.retries import RetryPolicy
 from local_backend.models.token_bound import LastCall, input_bound
 from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest
-
-PROTOCOLS = ["openai", "anthropic"]
 
 
 def asking(text: str, *, system: str = "", max_tokens: int = 8, case_key: str = "") -> ModelRequest:
@@ -164,45 +157,21 @@ async def test_what_aimock_breaks_has_an_unknown_outcome(connect: Connect, tmp_p
     assert (error.outcome, error.retryable) == (CallOutcome.UNKNOWN, False)
 
 
-def _llmock_problem() -> str:
-    return "" if importlib.util.find_spec("llmock") else "llmock is not installed: run `pip install llmock==0.2.2`"
-
-
 class TestLlmock:
     """llmock judges whether a client waits as long as it was asked, gives up on what cannot succeed, and takes no cut answer."""
 
     @pytest.mark.parametrize("provider", PROTOCOLS)
     async def test_judges_the_retries_resilient(self, request: pytest.FixtureRequest, connect: Connect, provider: str) -> None:
-        need(_llmock_problem())
+        need(llmock_problem())
         server = request.getfixturevalue("llmock")
         client, model = connect(server.base_url(provider), provider=provider, name="some-model")
         server.rate_limit(times=2, retry_after=0.2, provider=provider)
-        assert isinstance(await _until_it_ends(client, model, asking("first", case_key="first")), ModelReply)
+        assert isinstance(await until_it_ends(client, model, asking("first", case_key="first")), ModelReply)
         server.fail(503, times=1, provider=provider)
-        assert isinstance(await _until_it_ends(client, model, asking("second", case_key="second")), ModelReply)
+        assert isinstance(await until_it_ends(client, model, asking("second", case_key="second")), ModelReply)
         server.fail(401, times=1, provider=provider)
-        assert isinstance(await _until_it_ends(client, model, asking("third", case_key="third")), ModelCallError)
+        assert isinstance(await until_it_ends(client, model, asking("third", case_key="third")), ModelCallError)
         server.context_overflow(times=1, provider=provider)
-        assert isinstance(await _until_it_ends(client, model, asking("fourth", case_key="fourth")), ModelCallError)
+        assert isinstance(await until_it_ends(client, model, asking("fourth", case_key="fourth")), ModelCallError)
         assert len(server.requests) == 3 + 2 + 1 + 1
         server.assert_resilient(strict=True)
-
-
-async def _until_it_ends(client: ModelClient, model: ResolvedModel, request: ModelRequest) -> ModelReply | ModelCallError:
-    """The loop of `calls`, with real pauses."""
-    policy = RetryPolicy(model.max_tries, request.case_key)
-    for attempt in itertools.count(1):
-        async with client.slot(model):
-            try:
-                reply = await client.attempt(model, request)
-            except ModelCallError as caught:
-                error = caught
-            else:
-                client.note(model, None)
-                return reply
-        client.note(model, error)
-        pause = policy.delay(attempt, error)
-        if pause is None:
-            return error
-        await asyncio.sleep(pause)
-    raise AssertionError

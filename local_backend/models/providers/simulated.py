@@ -1,14 +1,18 @@
 """A model that is none: replies, usage, pauses and failures made from a seed, for demonstrations, tests of caps, and benchmarks.
 
-Everything about a call follows from the behaviour's seed and the call's case key, whatever else runs and in whatever order. It knows no
-answers: its replies hold the marks of `contract.simulation`, which the grader alone can read.
+Everything about a call follows from the behaviour's seed, the call's case key and its conversation, whatever else runs and in whatever
+order. Whether the answer is right hangs on the case alone, however many turns lead to it. It knows no answers: its replies hold the marks
+of `contract.simulation`, which the grader alone can read.
 """
 
 import asyncio
+import json
+import re
 from hashlib import blake2b
 
+from local_backend.models.providers.simulated_agent import Said, say
 from local_backend.models.token_bound import FRAME_TOKENS
-from local_backend.models.wire import CallOutcome, ModelCallError, ModelReply, ModelRequest, Usage
+from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest, Usage
 from nodus_tui.contract.configuration import SimulatedBehaviour
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
 
@@ -27,8 +31,15 @@ class _Dice:
     def __getitem__(self, question: int) -> float:
         return self._numbers[question]
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """All of them."""
+        return tuple(self._numbers)
+
 
 _READABLE, _CORRECT, _LATENCY, _LENGTH, _LIMITED, _FAILS = range(6)
+
+_TURN = re.compile(r"/[0-9]+\Z")
 
 
 class Simulated:
@@ -51,12 +62,18 @@ class Simulated:
             raise ModelCallError(f"the simulated model gave no complete answer within {timeout:g} s", CallOutcome.UNKNOWN)
         if dice[_FAILS] < behaviour.failures:
             raise ModelCallError("the connection to the simulated model broke before a complete answer came", CallOutcome.UNKNOWN)
+        # The fate of a case is that of its first turn's key, on every turn.
+        fate = _Dice(behaviour.seed, _TURN.sub("/1", request.case_key))
+        said = say(behaviour, request, _mark(behaviour, fate), fate.numbers)
         wanted = round(_spread(behaviour.output_tokens, behaviour.output_spread, dice[_LENGTH]))
+        if not said.is_mark:
+            wanted = max(wanted, 1, _size_of(said) // _BYTES_PER_TOKEN)
         return ModelReply(
-            text=_text(behaviour, dice),
+            text=said.text,
             usage=Usage(input_tokens=_input_tokens(request), output_tokens=min(wanted, request.max_tokens)),
-            stop_reason="length" if wanted > request.max_tokens else "stop",
+            stop_reason="tool_calls" if said.calls else "length" if wanted > request.max_tokens else "stop",
             reported_model="simulated",
+            tool_calls=said.calls,
         )
 
     async def aclose(self) -> None:
@@ -81,7 +98,7 @@ class Simulated:
         del self._refused[case_key]
 
 
-def _text(behaviour: SimulatedBehaviour, dice: _Dice) -> str:
+def _mark(behaviour: SimulatedBehaviour, dice: _Dice) -> str:
     if dice[_READABLE] < behaviour.invalid:
         return UNREADABLE_REPLY
     return REFERENCE_PLACEHOLDER if dice[_CORRECT] < behaviour.accuracy else WRONG_PLACEHOLDER
@@ -94,6 +111,19 @@ def _spread(middle: float, share: float, number: float) -> float:
 
 def _input_tokens(request: ModelRequest) -> int:
     """About what a real tokenizer gives, and never more than the bound made before the call."""
-    texts = (request.system, *(message.text for message in request.messages))
-    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    definitions = "".join(f"{tool.name}{tool.description}{json.dumps(dict(tool.parameters))}" for tool in request.tools)
+    size = _bytes(request.system, definitions) + sum(map(_message_size, request.messages))
     return FRAME_TOKENS // 8 + size // _BYTES_PER_TOKEN
+
+
+def _message_size(message: ChatMessage) -> int:
+    called = [text for call in message.tool_calls for text in (call.name, call.arguments)]
+    return _bytes(message.text, *called, *(result.text for result in message.tool_results))
+
+
+def _size_of(said: Said) -> int:
+    return _message_size(ChatMessage("assistant", said.text, tool_calls=said.calls))
+
+
+def _bytes(*texts: str) -> int:
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)

@@ -1,0 +1,1 @@
+"""The bubblewrap engine: sandboxes without a container engine."""

@@ -1,0 +1,130 @@
+"""The scheduler's end of a sandbox's init: requests go out with their pipes, answers come back by number. One event loop.
+
+What init sends is read as three fixed fields, for in a sandbox with one user the agent could speak in its place.
+"""
+
+import asyncio
+import contextlib
+import marshal
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from local_backend.sandboxes.bubblewrap.init import ANSWER, REQUEST
+from local_backend.sandboxes.interface import SandboxError, SandboxGoneError
+
+
+class Control:
+    """One connection. After its end every answer that is still awaited raises SandboxGoneError."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(0)
+        self._socket = connection
+        self._loop = asyncio.get_running_loop()
+        self._next = 0
+        self._answers: dict[int, asyncio.Future[tuple[bytes, int]]] = {}
+        self._exits: dict[int, asyncio.Future[int]] = {}
+        self._ended = False
+        self._loop.add_reader(connection.fileno(), self._readable)
+
+    @property
+    def ended(self) -> bool:
+        """Whether init or this side has closed it."""
+        return self._ended
+
+    async def ask(self, kind: bytes, payload: Any = None) -> tuple[bytes, int]:
+        """Send a request and wait for its answer's kind and value. The caller sets the deadline. Raises SandboxGoneError."""
+        return await self._ask(self._number(), kind, payload, ())
+
+    async def start(self, kind: bytes, payload: Any, fds: Sequence[int]) -> "asyncio.Future[int]":
+        """Have a program started with these as its stdin, stdout and stderr; what comes of it is its exit code. Raises SandboxError."""
+        number = self._number()
+        # Made before the answer comes: a short program's end may come together with it.
+        ending = self._exits[number] = self._loop.create_future()
+        try:
+            got, value = await self._ask(number, kind, payload, fds)
+        except BaseException:
+            self._exits.pop(number, None)
+            raise
+        if got != b"S":
+            self._exits.pop(number, None)
+            raise SandboxError(f"No program could be started in the sandbox: {os.strerror(value)}. It may be at its limit of processes.")
+        return ending
+
+    def _number(self) -> int:
+        number, self._next = self._next, (self._next + 1) & 0xFFFFFFFF
+        return number
+
+    async def _ask(self, number: int, kind: bytes, payload: Any, fds: Sequence[int]) -> tuple[bytes, int]:
+        answer: asyncio.Future[tuple[bytes, int]] = self._loop.create_future()
+        self._answers[number] = answer
+        try:
+            await self._send(REQUEST.pack(kind, number), payload, fds)
+            return await answer
+        finally:
+            self._answers.pop(number, None)
+
+    async def _send(self, header: bytes, payload: Any, fds: Sequence[int]) -> None:
+        with contextlib.ExitStack() as stack:
+            sent = list(fds)
+            if payload is not None:
+                memory = os.memfd_create("request", os.MFD_CLOEXEC)
+                stack.callback(os.close, memory)
+                _write_all(memory, marshal.dumps(payload))
+                sent.insert(0, memory)
+            while True:
+                if self._ended:
+                    raise SandboxGoneError("The sandbox has ended.")
+                try:
+                    socket.send_fds(self._socket, [header], sent)
+                except BlockingIOError:
+                    await _writable(self._loop, self._socket.fileno())
+                except OSError:
+                    self.close()
+                else:
+                    return
+
+    def _readable(self) -> None:
+        while not self._ended:
+            try:
+                data = self._socket.recv(64)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if len(data) != ANSWER.size:
+                self.close()
+                return
+            kind, number, value = ANSWER.unpack(data)
+            waiting: asyncio.Future[Any] | None = self._exits.pop(number, None) if kind == b"X" else self._answers.get(number)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(value if kind == b"X" else (kind, value))
+
+    def close(self) -> None:
+        """Close it: init exits, and the sandbox with it."""
+        if self._ended:
+            return
+        self._ended = True
+        self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._exits.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(SandboxGoneError("The sandbox has ended."))
+                future.exception()  # Somebody may never ask for it.
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+async def _writable(loop: asyncio.AbstractEventLoop, fd: int) -> None:
+    ready = loop.create_future()
+    loop.add_writer(fd, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_writer(fd)

@@ -1,0 +1,144 @@
+"""Records of bubblewrap sandboxes: one small file each in the user's runtime folder, so that whoever comes later finds what is left.
+
+A record takes a slot, and the slot's number gives the sandbox its host uids: no two that run at the same time share one. Blocking:
+tenths of a millisecond; called in a thread.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from local_backend.sandboxes.interface import Owner, SandboxError
+
+_SLOTS = 10_000
+_ROOT_FOLDER = Path("/run/nodus-tui/sandboxes")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of one sandbox."""
+
+    id: str
+    run: str
+    purpose: str
+    owner: Owner
+    image: str
+    created_at: str
+    """ISO 8601, UTC."""
+    network: bool = False
+    groups: tuple[str, ...] = ()
+    """Its control groups' folders."""
+    init: int | None = None
+    """Its process 1, as the host counts it."""
+    init_started: str = ""
+    """That process's start time in the kernel's ticks."""
+    slot: int = field(default=-1, compare=False)
+
+
+class Records:
+    """The records of one user on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._next = 0
+
+    def take(self, record: Record) -> Record:
+        """Write a new record in a free slot, and give it with the slot. Raises SandboxError."""
+        self._prepare()
+        new = self._written(record)
+        try:
+            for tried in range(_SLOTS):
+                slot = (self._next + tried) % _SLOTS
+                try:
+                    # A link appears whole or not at all, and never over another.
+                    self._path(slot).hardlink_to(new)
+                except FileExistsError:
+                    continue
+                self._next = slot + 1
+                return replace(record, slot=slot)
+        except OSError as error:
+            raise SandboxError(f"The sandbox's record could not be written in {self._folder}: {error.strerror or error}.") from error
+        finally:
+            new.unlink(missing_ok=True)
+        raise SandboxError(f"{_SLOTS} sandboxes are recorded in {self._folder}: remove leftovers with `nodus-tui sandboxes reap`.")
+
+    def update(self, record: Record) -> None:
+        """Write it anew in its slot. Raises OSError."""
+        self._written(record).replace(self._path(record.slot))
+
+    def remove(self, record: Record) -> None:
+        """Its slot is free again."""
+        self._path(record.slot).unlink(missing_ok=True)
+
+    def all(self) -> list[Record]:
+        """Every record. Raises SandboxError."""
+        return list(self._read())
+
+    def _read(self) -> Iterator[Record]:
+        try:
+            paths = sorted(self._folder.glob("*.json"))
+        except OSError as error:
+            raise SandboxError(f"{self._folder} cannot be read: {error.strerror or error}.") from error
+        for path in paths:
+            try:
+                values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+                owner = Owner(**values.pop("owner"))
+                values["groups"] = tuple(values["groups"])
+                yield Record(**values, owner=owner, slot=int(path.stem))
+            except FileNotFoundError:
+                continue  # It was removed meanwhile.
+            except (OSError, ValueError, TypeError, KeyError) as error:
+                raise SandboxError(f"{path} is no record of a sandbox: remove it if nothing runs any more ({error}).") from error
+
+    def _written(self, record: Record) -> Path:
+        values = asdict(record)
+        del values["slot"]
+        new = self._folder / f".{secrets.token_hex(8)}"
+        new.write_text(json.dumps(values), encoding="utf-8")
+        return new
+
+    def _path(self, slot: int) -> Path:
+        return self._folder / f"{slot:05}.json"
+
+    def _prepare(self) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            found = self._folder.lstat()
+        except OSError as error:
+            raise SandboxError(f"The folder {self._folder} for sandboxes' records cannot be made: {error.strerror or error}.") from error
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise SandboxError(
+                f"{self._folder} is not a folder of yours; sandboxes' records need one. XDG_RUNTIME_DIR can name another place."
+            )
+
+
+def records_folder(environ: Mapping[str, str]) -> Path:
+    """Where this user's records lie: one place for all workspaces, gone with a restart of the machine."""
+    if os.geteuid() == 0:
+        return _ROOT_FOLDER
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    if runtime and Path(runtime).is_dir():
+        return Path(runtime) / "nodus-tui" / "sandboxes"
+    return Path(tempfile.gettempdir()) / f"nodus-tui-sandboxes-{os.getuid()}"
+
+
+def started_ticks(pid: int) -> str:
+    """A process's start time in the kernel's ticks; empty when it is not there or a zombie."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        if fields[0] not in {b"Z", b"X"}:
+            return fields[19].decode()
+    return ""
+
+
+def created_at(record: Record) -> datetime:
+    """When it was made."""
+    return datetime.fromisoformat(record.created_at)

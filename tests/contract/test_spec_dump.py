@@ -125,7 +125,12 @@ def test_the_text_is_what_a_person_would_write():
         "    hardware: CPU\n"
         "    cpus: 1.0\n"
         "    memoryGiB: 1.0\n"
+        "    diskGiB: 1.0\n"
+        "    processes: 256\n"
         "    network: false\n"
+        "    commandTimeout: 2m\n"
+        "    idleTimeout: 10m\n"
+        "    maxLifetime: 24h\n"
         "  maxTurns: 50\n"
     )
 

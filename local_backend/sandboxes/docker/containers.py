@@ -1,6 +1,7 @@
 """What a sandbox is as a container: its configuration, and what its labels tell. Pure: nothing is asked or started here."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,9 @@ TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's own, not this machine's.
 _GRADER_BYTES = 64 << 20
 _SHARED_MEMORY_BYTES = 64 << 20
 _BYTES_PER_INODE = 4096
+_PLAIN = re.compile(r"[^:,\x00-\x1f]+")
+"""The engine's options separate by colons and commas."""
+
 _FORBIDDEN = ("/proc", "/sys", "/dev", GRADER_FOLDER)
 
 
@@ -32,13 +36,19 @@ class ImageFacts:
 
 def check_request(request: SandboxRequest) -> None:
     """Raise SandboxRefusedError for what no container can be."""
-    folder = PurePosixPath(request.workdir)
-    if not folder.is_absolute() or ".." in folder.parts or folder == PurePosixPath("/") or ":" in request.workdir or "," in request.workdir:
-        raise SandboxRefusedError(f"the work folder {request.workdir!r} is no absolute path of a folder in a sandbox")
-    if any(folder == PurePosixPath(path) or PurePosixPath(path) in folder.parents for path in _FORBIDDEN):
-        raise SandboxRefusedError(f"the work folder cannot be {request.workdir!r}: the sandbox has its own files there")
+    _check_folder("the work folder", request.workdir)
+    for each in request.extra_folders:
+        _check_folder("an extra folder", each)
     if request.devices:
         raise SandboxRefusedError("accelerators cannot be given to sandboxes yet")
+
+
+def _check_folder(what: str, path: str) -> None:
+    folder = PurePosixPath(path)
+    if not folder.is_absolute() or ".." in folder.parts or len(folder.parts) < 2 or not _PLAIN.fullmatch(path):
+        raise SandboxRefusedError(f"{what} {path!r} is no absolute path of a folder in a sandbox, in plain letters")
+    if any(folder == PurePosixPath(each) or PurePosixPath(each) in folder.parents for each in _FORBIDDEN):
+        raise SandboxRefusedError(f"{what} cannot be {path!r}: a sandbox has its own files there")
 
 
 def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[str, int]:
@@ -46,7 +56,7 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
     image's volumes are among them, for a volume of the engine's would have no limit.
     """
     work = str(PurePosixPath(request.workdir))
-    others = [path for path in dict.fromkeys([TEMPORARY, AGENT_HOME, *volumes]) if path != work]
+    others = [path for path in dict.fromkeys([TEMPORARY, AGENT_HOME, *request.extra_folders, *volumes]) if path != work]
     half = request.limits.disk_bytes // 2
     return {work: request.limits.disk_bytes - half} | {path: half // len(others) for path in others}
 
@@ -55,7 +65,8 @@ def container_config(request: SandboxRequest, image: ImageFacts) -> dict[str, An
     """The body of the engine's create request."""
     limits = request.limits
     grading = request.purpose in {"grading", "check"}
-    tmpfs = {path: _tmpfs(size, shared=path == TEMPORARY) for path, size in writable_folders(request, image.volumes).items()}
+    shared = {TEMPORARY, *request.extra_folders}
+    tmpfs = {path: _tmpfs(size, shared=path in shared) for path, size in writable_folders(request, image.volumes).items()}
     if grading:
         tmpfs[GRADER_FOLDER] = (
             f"rw,exec,nosuid,nodev,size={_GRADER_BYTES},nr_inodes={_GRADER_BYTES // _BYTES_PER_INODE},mode=0700,uid=0,gid=0"
@@ -134,6 +145,6 @@ def found_sandbox(listed: Mapping[str, Any]) -> FoundSandbox:
 
 
 def _tmpfs(size: int, *, shared: bool) -> str:
-    # Both users write to /tmp, and neither removes the other's files. At least a page and some files: 0 would mean no limit.
+    # Both users write to /tmp and its like, and neither removes the other's files. At least a page and some files: 0 would mean no limit.
     owner = "mode=1777,uid=0,gid=0" if shared else "mode=0755,uid=1000,gid=1000"
     return f"rw,exec,nosuid,nodev,size={max(size, 4096)},nr_inodes={max(size // _BYTES_PER_INODE, 64)},{owner}"

@@ -32,6 +32,7 @@ from local_backend.sandboxes.interface import (
     FoundSandbox,
     Progress,
     SandboxError,
+    SandboxRefusedError,
     SandboxRequest,
 )
 
@@ -48,7 +49,8 @@ class DockerEngine:
     """One engine that answered."""
 
     def __init__(self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str]) -> None:
-        self._client = client
+        self.client = client
+        """For what the contract does not offer: its endpoint, and requests of the tests."""
         self._facts = facts
         self._images = images
         self._environ = environ
@@ -62,13 +64,18 @@ class DockerEngine:
         """What the engine says of itself."""
         return self._facts
 
+    @property
+    def clean(self) -> bool:
+        """Whether nothing of a failed start waits for its removal."""
+        return not self._losses
+
     async def prepare(self, image: str | None, progress: Progress | None = None) -> str:
         """Have the image here, and give it with its digest."""
         return (await self._images.have(image, progress)).reference
 
     async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:
         """Build an image from a folder; gives its id, for no registry has given it a digest."""
-        await build_image(self._client, self._environ, folder, dockerfile, tag, progress)
+        await build_image(self.client, self._environ, folder, dockerfile, tag, progress)
         built = await self._images.here(tag)
         if built is None:
             raise SandboxError(f"the image {tag} was built, yet the engine does not have it")
@@ -92,11 +99,11 @@ class DockerEngine:
     async def list(self) -> list[FoundSandbox]:
         """All with our label at this engine."""
         params = {"all": "1", "filters": f'{{"label": ["{RUN_LABEL}"]}}'}
-        return [found_sandbox(each) for each in await self._client.ask("GET", "/containers/json", params=params)]
+        return [found_sandbox(each) for each in await self.client.ask("GET", "/containers/json", params=params)]
 
     async def remove(self, found: FoundSandbox) -> None:
         """End and remove one."""
-        await remove_container(self._client, found.id)
+        await remove_container(self.client, found.id)
 
     async def aclose(self) -> None:
         """Let go of the engine."""
@@ -106,30 +113,39 @@ class DockerEngine:
             task.cancel()
         await asyncio.gather(*self._losses, return_exceptions=True)
         self._images.close()
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def _start(self, name: str, request: SandboxRequest, image: ImageFacts) -> DockerSandbox:
         folders = writable_folders(request, image.volumes)
         try:
-            made = await self._client.ask("POST", "/containers/create", params={"name": name}, json_body=container_config(request, image))
+            made = await self.client.ask("POST", "/containers/create", params={"name": name}, json_body=container_config(request, image))
             container = str(made["Id"])
             seeds = {
                 folder: await self._images.folder(container, image, folder, 2 * folders[folder])
                 for folder in [request.workdir, *image.volumes]
-                if folder in folders
+                if folder in folders and folder not in request.extra_folders
             }
-            await self._client.ask("POST", f"/containers/{container}/start")
+            await self.client.ask("POST", f"/containers/{container}/start")
         except EngineError as error:
             raise SandboxError(f"the Docker engine could not start a sandbox of {image.reference}: {error.message}") from error
         started_at = datetime.now(UTC)
+        if request.network:
+            await self._see_network(container)
         for folder, archive in seeds.items():
             if archive is not None:
-                await seed_folder(self._client, container, folder, archive, image.reference)
+                await seed_folder(self.client, container, folder, archive, image.reference)
         if image.id not in self._checked:
-            await check_image(self._client, container, image.reference)
+            await check_image(self.client, container, image.reference)
             self._checked.add(image.id)
         facts = Facts(id=container, image=image.reference, workdir=request.workdir, started_at=started_at, pids=request.limits.pids)
-        return DockerSandbox(self._client, facts)
+        return DockerSandbox(self.client, facts)
+
+    async def _see_network(self, container: str) -> None:
+        """An engine without a bridge starts a container that asks for a network, and gives it none."""
+        state = await self.client.ask("GET", f"/containers/{container}/json")
+        networks = (state.get("NetworkSettings") or {}).get("Networks") or {}
+        if not any(each.get("IPAddress") or each.get("GlobalIPv6Address") for each in networks.values()):
+            raise SandboxRefusedError("the Docker engine has no network for sandboxes (it runs without a bridge): start it with one")
 
     def _lose(self, name: str, rounds: int) -> asyncio.Task[None]:
         task = asyncio.create_task(self._remove_lost(name, rounds))
@@ -142,7 +158,7 @@ class DockerEngine:
         pause = _LOST_FIRST_SECONDS
         while rounds:
             try:
-                await remove_container(self._client, name)
+                await remove_container(self.client, name)
                 rounds -= 1
             except SandboxError:
                 pause = min(2 * pause, _LOST_LONGEST_SECONDS)

@@ -25,6 +25,12 @@ _MOST_COMPLAINT_BYTES = 4_096
 _FIRST_POLL_SECONDS = 0.005
 _LONGEST_POLL_SECONDS = 1.0
 _SIGNALLED = 128
+_LIFE_POLLS = 20
+_LIFE_POLL_SECONDS = 0.1
+
+
+class NotBegunError(SandboxError):
+    """The engine or the shell could not begin a program in a sandbox that lives."""
 
 
 class DockerProcess:
@@ -36,6 +42,8 @@ class DockerProcess:
         self._exec = exec_id
         self._stream = stream
         self._code: int | None = None
+        self._early = b""
+        """What it said on stderr before its beginning was heard of on stdout."""
 
     async def write(self, data: bytes) -> None:
         """Send to its stdin, at its pace."""
@@ -59,19 +67,14 @@ class DockerProcess:
 
     async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
         """The next piece of output. Raises SandboxGoneError where the engine or the sandbox ended, and the output with it."""
+        if self._early:
+            piece, self._early = bytes(self._early[:most]), self._early[most:]
+            return "stderr", piece
         try:
-            piece = await self._client.watched(lambda: self._stream.read(most))
-        except (BrokenStreamError, OSError) as error:
-            raise SandboxGoneError(f"the connection to the program in the sandbox broke: {error}") from error
-        except SilentError as error:
-            raise SandboxGoneError(str(error)) from error
-        if piece is None and self._code is None:
-            # An engine that died ends its streams just as a program that is done does.
-            try:
-                await self._ask()
-            except SilentError as error:
-                raise SandboxGoneError(f"the program's output ended with the engine: {error}") from error
-        return piece
+            return await self._read(most)
+        except SandboxGoneError:
+            self._stream.close()
+            raise
 
     async def wait(self) -> int:
         """Its exit code."""
@@ -88,17 +91,39 @@ class DockerProcess:
     async def begun(self, where: str) -> None:
         """Wait until the program itself has begun. Raises SandboxError with what the engine or the shell said instead."""
         said = b""
-        complaint = b""
-        while not said.startswith(_UP):
+        while said != _UP:
             # No more than the line, for what follows is the program's.
-            piece = await self.read(len(_UP) - len(said) if _UP.startswith(said) else _MOST_COMPLAINT_BYTES)
-            if piece is None or len(said) + len(complaint) > _MOST_COMPLAINT_BYTES:
-                text = (said + complaint).decode(errors="replace").strip()
-                raise SandboxError(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
+            piece = await self._read(len(_UP) - len(said) if _UP.startswith(said) else _MOST_COMPLAINT_BYTES)
+            if piece is None or len(said) > _MOST_COMPLAINT_BYTES:
+                if said or not self._early:
+                    await self._rule_out_the_end(said.decode(errors="replace").strip())
+                text = (said + self._early).decode(errors="replace").strip()
+                raise NotBegunError(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
             if piece[0] == "stdout":
                 said += piece[1]
             else:
-                complaint += piece[1]
+                # The shell's complaint, or what the program itself says already: the two streams are not in step.
+                self._early += piece[1]
+
+    async def _rule_out_the_end(self, said: str) -> None:
+        """Where the engine itself says that a program did not begin, its sandbox may just have ended."""
+        if not await stays_running(self._client, self._container):
+            raise SandboxGoneError(f"the sandbox ended before a program in it began: {said}")
+
+    async def _read(self, most: int) -> tuple[Literal["stdout", "stderr"], bytes] | None:
+        try:
+            piece = await self._client.watched(lambda: self._stream.read(most))
+        except (BrokenStreamError, OSError) as error:
+            raise SandboxGoneError(f"the connection to the program in the sandbox broke: {error}") from error
+        except SilentError as error:
+            raise SandboxGoneError(str(error)) from error
+        if piece is None and self._code is None:
+            # An engine that died ends its streams just as a program that is done does.
+            try:
+                await self._ask()
+            except SilentError as error:
+                raise SandboxGoneError(f"the program's output ended with the engine: {error}") from error
+        return piece
 
     async def _ask(self) -> int | None:
         """The exit code, None while it runs."""
@@ -114,7 +139,7 @@ class DockerProcess:
             return None
         code = state["ExitCode"]
         # A program that was killed may have been so because its sandbox was.
-        if (code is None or code >= _SIGNALLED) and not await is_running(self._client, self._container):
+        if (code is None or code >= _SIGNALLED) and not await still_lives(self._client, self._container):
             raise SandboxGoneError("the sandbox ended, and the program in it")
         self._code = int(code)
         return self._code
@@ -129,6 +154,29 @@ async def is_running(client: EngineClient, container: str) -> bool:
             return False
         raise
     return bool(state["Running"]) and not state.get("Dead")
+
+
+async def still_lives(client: EngineClient, container: str) -> bool:
+    """The same, seen by starting something in it: for a moment the engine takes a container for running whose init has ended."""
+    try:
+        probe = await start_process(client, container, [":"], user=User.ROOT, cwd="/", environ={}, sacrificed=False)
+    except SilentError:
+        raise
+    except SandboxGoneError:
+        return False
+    except SandboxError:
+        return True  # No program can start where all processes are taken.
+    await probe.aclose()
+    return True
+
+
+async def stays_running(client: EngineClient, container: str) -> bool:
+    """Whether a container lives for a while yet. Raises SandboxError when the engine does not say."""
+    for _ in range(_LIFE_POLLS):
+        if not await is_running(client, container):
+            return False
+        await asyncio.sleep(_LIFE_POLL_SECONDS)
+    return True
 
 
 async def start_process(

@@ -5,7 +5,7 @@ import os
 
 from local_backend.sandboxes.docker.client import EngineClient
 from local_backend.sandboxes.docker.images import Archive
-from local_backend.sandboxes.docker.process import DockerProcess, start_process
+from local_backend.sandboxes.docker.process import DockerProcess, NotBegunError, start_process
 from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, SandboxRefusedError, User
 
 _SEED_SECONDS = 600.0
@@ -19,6 +19,10 @@ async def check_image(client: EngineClient, container: str, image: str) -> None:
         process = await _program(client, container, ["/bin/sh", "-c", "command -v tar"])
     except SandboxGoneError as error:
         raise SandboxRefusedError(f"a sandbox of the image {image} ended at once: an image needs 'sleep', 'sh' and 'tar'") from error
+    except NotBegunError as error:
+        if "/bin/sh" not in str(error):
+            raise
+        raise SandboxRefusedError(f"the image {image} cannot be used, for it needs 'sleep', 'sh' and 'tar': {error}") from error
     try:
         await _complaint(process)
         if await process.wait() != 0:

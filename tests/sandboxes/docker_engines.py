@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,16 @@ async def user_engine() -> AsyncIterator[DockerEngine]:
 async def connected(host: str, *, deadline: float = 20) -> AsyncIterator[DockerEngine]:
     """A connection to an engine by its address."""
     engine = await connect_docker({"DOCKER_HOST": host, "HOME": "/nonexistent"}, deadline=deadline)
+    try:
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+@asynccontextmanager
+async def connected_with(environ: Mapping[str, str]) -> AsyncIterator[DockerEngine]:
+    """A connection for somebody with these variables."""
+    engine = await connect_docker(environ)
     try:
         yield engine
     finally:

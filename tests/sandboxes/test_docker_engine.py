@@ -160,3 +160,12 @@ async def test_who_was_let_go_of_says_so(tmp_path: Path) -> None:
 async def test_no_engine_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="cannot be reached"):
         await connect_docker({"DOCKER_HOST": f"unix://{tmp_path}/nothing.sock"})
+
+
+async def test_extra_folders_are_both_users_and_hide_what_the_image_has() -> None:
+    async with user_engine() as engine, sandbox_of(engine, "extra", purpose="grading", extra_folders=("/tests", "/opt")) as sandbox:
+        assert (await shell(sandbox, "echo agents >/tests/agents; ls -A /opt"))[:2] == (b"", b"")
+        assert await shell(sandbox, "echo roots >/tests/roots; cat /tests/agents", User.ROOT) == (b"agents\n", b"", 0)
+        _, stderr, code = await shell(sandbox, "rm -f /tests/roots")
+        assert code != 0
+        assert b"not permitted" in stderr

@@ -1,0 +1,163 @@
+"""What is decided of Docker sandboxes without an engine: configuration, facts, progress, and the framing of streams."""
+
+import asyncio
+import itertools
+import struct
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_backend.sandboxes.docker.containers import ImageFacts, container_config, found_sandbox, writable_folders
+from local_backend.sandboxes.docker.facts import engine_facts
+from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
+from local_backend.sandboxes.docker.progress import PullProgress
+from local_backend.sandboxes.interface import Limits, Owner, SandboxError, SandboxRequest
+
+_OWNER = Owner(host="machine", pid=7, started="boot/1/2", workspace="/w")
+_IMAGE = ImageFacts(id="sha256:1", reference="image@sha256:2")
+
+
+def _request(**options: Any) -> SandboxRequest:
+    return SandboxRequest(run="r", **{"purpose": "episode", "owner": _OWNER, "lifetime_seconds": 1.5, **options})
+
+
+@given(
+    disk=st.integers(1 << 20, 1 << 40), extra=st.sets(st.sampled_from(["/a", "/b", "/tmp"])), volumes=st.sets(st.sampled_from(["/a", "/v"]))
+)
+def test_the_folders_together_are_no_larger_than_the_disk(disk: int, extra: set[str], volumes: set[str]) -> None:
+    folders = writable_folders(_request(limits=Limits(disk_bytes=disk), extra_folders=tuple(extra)), sorted(volumes))
+    assert folders.keys() == {"/task", "/tmp", "/home/agent", *extra, *volumes}
+    assert sum(folders.values()) <= disk
+    assert folders["/task"] == disk - disk // 2
+
+
+def test_an_episode_has_no_right_of_roots_and_no_grader_folder() -> None:
+    config = container_config(_request(), _IMAGE)
+    host = config["HostConfig"]
+    assert host["CapDrop"] == ["ALL"]
+    assert host["CapAdd"] == []
+    assert "/grader" not in host["Tmpfs"]
+    assert host["NetworkMode"] == "none"
+    assert host["Memory"] == host["MemorySwap"] == 1 << 30
+    assert (config["Entrypoint"], config["Cmd"]) == (["sleep"], ["2"])
+
+
+@pytest.mark.parametrize("purpose", ["grading", "check"])
+def test_a_grader_may_change_users_and_kill_and_has_its_own_folder(purpose: str) -> None:
+    host = container_config(_request(purpose=purpose), _IMAGE)["HostConfig"]
+    assert set(host["CapAdd"]) == {"SETUID", "SETGID", "KILL"}
+    assert "mode=0700,uid=0" in host["Tmpfs"]["/grader"]
+
+
+def test_labels_come_back_as_they_were_and_damaged_ones_give_an_owner_that_nobody_is() -> None:
+    config = container_config(_request(network=True), _IMAGE)
+    found = found_sandbox({"Id": "c", "Labels": config["Labels"], "Created": 0, "Image": "other"})
+    assert (found.run, found.purpose, found.owner, found.image, found.network) == ("r", "episode", _OWNER, "image@sha256:2", True)
+    assert found.created_at == datetime(1970, 1, 1, tzinfo=UTC)
+    damaged = found_sandbox({"Id": "c", "Labels": {"nodus.run": "r", "nodus.pid": "x"}, "Image": "other"})
+    assert (damaged.owner, damaged.image, damaged.created_at) == (Owner(host="", pid=0, started=""), "other", None)
+
+
+_GOOD = {
+    "OSType": "linux",
+    "MemoryLimit": True,
+    "PidsLimit": True,
+    "CpuCfsQuota": True,
+    "SwapLimit": True,
+    "SecurityOptions": ["name=seccomp"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "isolation", "words"),
+    [
+        ({}, "full", ""),
+        ({"SwapLimit": False}, "full", "swapping"),
+        ({"SecurityOptions": []}, "full", "seccomp"),
+        ({"PidsLimit": None, "MemoryLimit": False}, "weaker", "memory and processes"),
+        ({"SecurityOptions": ["name=seccomp", "name=rootless"], "CgroupVersion": "1"}, "weaker", "rootless"),
+        ({"SecurityOptions": ["name=seccomp", "name=rootless"], "CgroupVersion": "2"}, "full", ""),
+    ],
+)
+def test_what_an_engine_cannot_limit_is_said(changes: Mapping[str, Any], isolation: str, words: str) -> None:
+    facts = engine_facts({"Version": "1.2", "Components": [{"Name": "Podman Engine"}]}, {**_GOOD, **changes})
+    assert (facts.isolation, facts.version, bool(facts.weaknesses)) == (isolation, "1.2 (Podman)", bool(words))
+    assert words in " ".join(facts.weaknesses)
+
+
+def test_an_engine_of_windows_containers_is_an_error() -> None:
+    with pytest.raises(SandboxError, match="windows containers"):
+        engine_facts({}, {**_GOOD, "OSType": "windows"})
+
+
+def test_a_pull_is_told_in_few_lines() -> None:
+    said: list[str] = []
+    told = PullProgress("image:1", said.append)
+    told.hear({"status": "Pulling from image", "id": "1"})
+    for layer in ("a", "b"):
+        told.hear({"status": "Pulling fs layer", "id": layer})
+    for current in range(0, 10_000_001, 10_000):
+        told.hear({"status": "Downloading", "id": "a", "progressDetail": {"current": current, "total": 10_000_000}})
+    told.hear({"status": "Pull complete", "id": "a"})
+    told.hear({"status": "Already exists", "id": "b"})
+    told.hear({"status": "Status: Downloaded newer image"})
+    assert said[0] == "pulling image:1"
+    assert said[1] == "pulling image:1: 0 of 2 layers, 1.0 of 10.0 MB"
+    assert said[-3:] == [
+        "pulling image:1: 1 of 2 layers, 10.0 of 10.0 MB",
+        "pulling image:1: 2 of 2 layers, 10.0 of 10.0 MB",
+        "pulled image:1",
+    ]
+    assert len(said) <= 15
+
+
+class _Pieces:
+    """A connection's bytes in pieces; stands where sockets are."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    async def receive(self) -> bytes:
+        return self._pieces.pop(0) if self._pieces else b""
+
+
+def _stream(pieces: list[bytes], begun: bytes = b"") -> Hijacked:
+    return Hijacked(_Pieces(pieces), begun)  # type: ignore[arg-type]
+
+
+async def _drain(stream: Hijacked, most: int) -> list[tuple[str, bytes]]:
+    said: list[tuple[str, bytes]] = []
+    while (piece := await stream.read(most)) is not None:
+        assert 0 < len(piece[1]) <= most
+        said.append(piece)
+    return said
+
+
+def _cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@given(
+    messages=st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=200)), max_size=20),
+    places=st.lists(st.integers(0, 10_000), max_size=20),
+    most=st.integers(1, 100),
+)
+def test_streams_are_the_same_however_the_connection_cuts_them(messages: list[tuple[int, bytes]], places: list[int], most: int) -> None:
+    data = b"".join(struct.pack(">BxxxL", kind, len(text)) + text for kind, text in messages)
+    first, *rest = [*_cut(data, places), b""]
+    said = asyncio.run(_drain(_stream([each for each in rest if each], first), most))
+    for kind, name in ((1, "stdout"), (2, "stderr")):
+        assert b"".join(text for source, text in said if source == name) == b"".join(text for number, text in messages if number == kind)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x01\x00\x00", b"\x01\x00\x00\x00\x00\x00\x00\x05abc", b"\x09\x00\x00\x00\x00\x00\x00\x01a", b"HTTP/1.1 400"]
+)
+async def test_a_stream_that_breaks_off_or_is_none_is_an_error(data: bytes) -> None:
+    with pytest.raises(BrokenStreamError):
+        await _drain(_stream([data]), 10)

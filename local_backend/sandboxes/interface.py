@@ -198,6 +198,8 @@ class EngineFacts:
     """Sentences that say what is weaker, and what would mend it."""
     images: bool = False
     """Whether it runs container images."""
+    two_users: bool = True
+    """Whether root and the agent are two users in it; where they are not, nothing runs as root and no grading sandbox is made."""
 
 
 Progress = Callable[[str], None]

@@ -60,6 +60,11 @@ async def connect_bubblewrap(environ: Mapping[str, str]) -> "BubblewrapEngine":
     return await _in_thread(lambda: _connect(bwrap, environ))
 
 
+def look_at_bubblewrap(environ: Mapping[str, str]) -> "BubblewrapEngine":
+    """An engine that finds and removes what is left here, and starts nothing; it needs nothing installed."""
+    return BubblewrapEngine(None, None, Users("single"), None, Records(records_folder(environ)), EngineFacts("bubblewrap", "", "weaker"))
+
+
 def _connect(bwrap: str, environ: Mapping[str, str]) -> "BubblewrapEngine":
     try:
         told = subprocess.run(  # noqa: S603 - the program that was found.
@@ -91,8 +96,8 @@ def _facts(version: str, users: Users, hierarchies: cgroups.Hierarchies | None, 
         )
     if not launcher.filters_calls:
         weaknesses.append("System calls are not filtered on this architecture.")
-    isolation = "weaker" if not users.two or hierarchies is None else "full"
-    return EngineFacts("bubblewrap", version, "full" if isolation == "full" else "weaker", tuple(weaknesses))
+    full = users.two and hierarchies is not None
+    return EngineFacts("bubblewrap", version, "full" if full else "weaker", tuple(weaknesses), two_users=users.two)
 
 
 class BubblewrapEngine:
@@ -100,8 +105,8 @@ class BubblewrapEngine:
 
     def __init__(
         self,
-        launcher: Launcher,
-        base: BaseImage,
+        launcher: Launcher | None,
+        base: BaseImage | None,
         users: Users,
         hierarchies: cgroups.Hierarchies | None,
         records: Records,
@@ -121,15 +126,17 @@ class BubblewrapEngine:
         """See `interface.SandboxEngine`."""
         return self._facts
 
-    def learn(self, facts: EngineFacts) -> None:
-        """Take over what a probe run showed."""
-        self._facts = facts
-
     async def prepare(self, image: str | None, progress: Progress | None = None) -> str:  # noqa: ARG002 - there is nothing to pull.
         """See `interface.SandboxEngine`."""
         if image is not None:
             raise SandboxRefusedError(f"bubblewrap runs the base image only, not {image}: install Docker, or leave the image out.")
-        return self._base.reference
+        return self._working[1].reference
+
+    @property
+    def _working(self) -> tuple[Launcher, BaseImage]:
+        if self._launcher is None or self._base is None:
+            raise SandboxError("This bubblewrap engine was opened to look at what is left, not to start sandboxes.")
+        return self._launcher, self._base
 
     async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:  # noqa: ARG002
         """See `interface.SandboxEngine`."""
@@ -149,6 +156,7 @@ class BubblewrapEngine:
             raise
 
     async def _create(self, request: SandboxRequest) -> BubblewrapSandbox:
+        launcher, base = self._working
         async with self._starts:
             name = f"nodus-{secrets.token_hex(6)}"
             groups = () if self._hierarchies is None else cgroups.group_paths(self._hierarchies, name)
@@ -158,20 +166,20 @@ class BubblewrapEngine:
                 request.run,
                 request.purpose,
                 request.owner,
-                self._base.reference,
+                base.reference,
                 now.isoformat(),
                 request.network,
                 tuple(map(str, groups)),
             )
             record = await _in_thread(lambda: self._records.take(record))
             try:
-                started, control = await self._start(request, record)
+                started, control = await self._start(launcher, request, record)
             except BaseException:
                 await _in_thread(lambda: self._forget(record))
                 raise
             return BubblewrapSandbox(
                 name,
-                self._base.reference,
+                base.reference,
                 request,
                 started,
                 control,
@@ -180,16 +188,16 @@ class BubblewrapEngine:
                 forget=lambda: _in_thread(lambda: self._forget(record)),
             )
 
-    async def _start(self, request: SandboxRequest, record: Record) -> tuple[Started, Control]:
+    async def _start(self, launcher: Launcher, request: SandboxRequest, record: Record) -> tuple[Started, Control]:
         hierarchies = self._hierarchies
         if hierarchies is not None:
             await _in_thread(lambda: cgroups.make(hierarchies, record.id, request.limits))
-        started = await _in_thread(lambda: self._launcher.start(request, record.slot))
+        started = await _in_thread(lambda: launcher.start(request, record.slot))
         control = Control(started.control)
         try:
-            init = await self._launcher.settle(started, record.slot)
+            init = await launcher.settle(started, record.slot)
             await _in_thread(lambda: self._settled(record, init))
-            self._launcher.release(started)
+            launcher.release(started)
             config = init_config(request, self._users, groups=hierarchies is not None)
             async with asyncio.timeout(START_SECONDS):
                 await control.ask(b"C", config)
@@ -235,7 +243,8 @@ class BubblewrapEngine:
 
     async def aclose(self) -> None:
         """See `interface.SandboxEngine`."""
-        self._launcher.close()
+        if self._launcher is not None:
+            self._launcher.close()
 
 
 async def _kill_recorded(record: Record) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from local_backend.environments.client import EnvironmentFacts, check
 from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.environments.names import CODE_NAME, CODE_SIZE, CODE_VERSION
 from local_backend.environments.reasoning_gym_names import INSTALL_HINT, MODULES, PREFIX, SIZE
 from local_backend.environments.reasoning_gym_names import VERSION as REASONING_GYM_VERSION
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -57,6 +58,14 @@ class EnvironmentCatalogue:
             None,
             "catalogue",
         )
+        code = CatalogueEntry(
+            CODE_NAME,
+            CODE_VERSION,
+            "Python functions and programs to write and modules to repair, judged by hidden tests in sandboxes",
+            SPLITS,
+            CODE_SIZE,
+            "catalogue",
+        )
         datasets = (
             CatalogueEntry(
                 PREFIX + dataset,
@@ -69,7 +78,7 @@ class EnvironmentCatalogue:
             )
             for dataset, module in MODULES.items()
         )
-        return (arithmetic, *datasets)
+        return (arithmetic, code, *datasets)
 
     def resolve(
         self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
@@ -96,6 +105,9 @@ class EnvironmentCatalogue:
         if name == ARITHMETIC_NAME:
             _check_version(name, version, ARITHMETIC_VERSION)
             return ResolvedEnvironment(name, version, "catalogue", {})
+        if name == CODE_NAME:
+            _check_version(name, version, CODE_VERSION)
+            return ResolvedEnvironment(name, version, "catalogue", {"gradedInSandbox": True})
         dataset = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and dataset in MODULES:
             _check_version(name, version, REASONING_GYM_VERSION)
@@ -107,9 +119,9 @@ class EnvironmentCatalogue:
         if environment is not None:
             _check_version(name, version, environment.spec.version)
             return own_environment(environment)
-        names = (ARITHMETIC_NAME, *(PREFIX + each for each in MODULES), *own_names)
+        names = (ARITHMETIC_NAME, CODE_NAME, *(PREFIX + each for each in MODULES), *own_names)
         near = _nearest(name, names)
-        known = {ARITHMETIC_NAME: ARITHMETIC_VERSION} | {PREFIX + each: REASONING_GYM_VERSION for each in MODULES}
+        known = {ARITHMETIC_NAME: ARITHMETIC_VERSION, CODE_NAME: CODE_VERSION} | {PREFIX + each: REASONING_GYM_VERSION for each in MODULES}
         mine = own(near) if near and near not in known else None
         suggestion = f"{near}@{mine.spec.version if mine else known.get(near, version)}" if near else ""
         raise UnknownEnvironmentError(f"there is no environment {quoted(name)}", suggestion)

@@ -292,7 +292,7 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
 
     Raises NodusError: InvalidSpec with every fault of the file, or Unavailable.
     """
-    if resolved.source not in {"file", "folder"}:
+    if resolved.source not in {"file", "folder"} and not resolved.in_sandbox:
         endless = resolved.source == "catalogue"
         return EnvironmentFacts({} if endless else {"train": SIZE, "test": SIZE}, digest([resolved.name, resolved.version]))
     session = _Session()

@@ -71,7 +71,8 @@ class Trial:
     """JSON, given as `/grader/answer.json`."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """More variables of the command."""
-    solution: Literal["files", "completion", "text"] = "files"
+    solution: Literal["files", "completion", "text", "either"] = "files"
+    """`either`: the files of an agent that had a work folder, the last code block of the completion of one that had none."""
     solution_file: str | None = None
     partial_reward: bool = True
     """Of kind pytest: whether the reward is the share of tests that pass."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, Self
 
+from local_backend.environments.names import CODE_NAME
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.secret_tasks import (
     DescribedSource,
@@ -64,6 +65,10 @@ def told(kind: type[BaseException], trace: TracebackType | None) -> str:
 def make_source(environment: Mapping[str, Any]) -> TaskSource:
     """The source that a resolved environment names. Each is imported only when it is asked for. Raises SourceError."""
     match environment["source"]:
+        case "catalogue" if environment["name"] == CODE_NAME:
+            from local_backend.environments.code_source import CodeSource  # noqa: PLC0415
+
+            return CodeSource()
         case "catalogue":
             from local_backend.environments.arithmetic import ArithmeticSource  # noqa: PLC0415
 

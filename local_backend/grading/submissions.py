@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +44,8 @@ def submission(task: SecretTask, trial: Trial, completion: str, files: Path | No
         elif completion.strip() == UNREADABLE_REPLY:
             return invalid("a simulated reply that no grader can read")
     given = decoded(task.workbench.files) if task.workbench is not None else {}
+    if trial.solution == "either":
+        trial = replace(trial, solution="completion" if use == "answer" and files is None else "files")
     match use:
         case "reference":
             return _reference(trial, given)

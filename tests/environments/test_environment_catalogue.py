@@ -62,9 +62,9 @@ def test_a_relative_file_has_no_folder_to_start_from() -> None:
 def test_entries_name_everything_once() -> None:
     entries = EnvironmentCatalogue().entries()
     assert entries[0].name == "nodus/arithmetic-v2"
-    assert len({entry.name for entry in entries}) == len(entries) == 106
+    assert len({entry.name for entry in entries}) == len(entries) == 107
     assert all(entry.version and entry.description and entry.splits == ("train", "test") for entry in entries)
-    assert [entry.size for entry in entries[:2]] == [None, 500]
+    assert [entry.size for entry in entries[:3]] == [None, 26, 500]
 
 
 def test_listing_imports_neither_the_package_nor_any_answer() -> None:

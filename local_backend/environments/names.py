@@ -1,0 +1,6 @@
+"""Names and versions of the environments that this program brings along, and their sizes. They tell no task."""
+
+CODE_NAME = "nodus/code-v1"
+CODE_VERSION = "1.0.0"
+CODE_SIZE = 26
+"""Tasks in each split."""

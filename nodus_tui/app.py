@@ -43,6 +43,8 @@ HANGUP_GRACE_SECONDS = 2.0
 """What calls in flight get when the terminal is gone or the machine stops."""
 ROLE_SECONDS = 3.0
 """How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
+FAR_SECONDS = 5.0
+"""How often a backend in another process is asked how many sandboxes run, while it answers."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -87,6 +89,7 @@ class NodusApp(App[int], inherit_bindings=False):
             copy_file=(state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
             whose_work=lambda: whose_work(self.info, linked=isinstance(backend, Linked)),
+            sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
             viewer=lambda: self.info is not None and self.info.role == "viewer",
         )
         self.info: BackendInfo | None = None
@@ -94,6 +97,7 @@ class NodusApp(App[int], inherit_bindings=False):
         """What nobody expected and ended the console."""
         self.stopped_work = False
         self._leaving = False
+        self._looking_afar = False
         self._was_lost = False
         """Whether the last tick found the link broken: the next one shows that it is whole again."""
         self._last_flush = float("-inf")
@@ -119,6 +123,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self.feed.run(), exit_on_error=True)
         self.run_worker(self._introduce(), exit_on_error=True)
         self.set_interval(ROLE_SECONDS, self.look_who_works)
+        self.set_interval(FAR_SECONDS, self._look_afar)
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
@@ -149,12 +154,36 @@ class NodusApp(App[int], inherit_bindings=False):
         except NodusError:
             # The feed tells of a backend that does not answer.
             return
+        self._show_sandboxes(before)
         if before is None or (before.scheduling, before.scheduler_elsewhere) == (self.info.scheduling, self.info.scheduler_elsewhere):
             return
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.screen.show()
             if self.info.scheduling and not before.scheduling:
                 self.screen.notice("This window does the work now: the process that did it has ended. q asks before it stops.", Tone.WARN)
+
+    def _look_afar(self) -> None:
+        """Ask a backend in another process how many sandboxes run; beside the screen, for its answer may take its time."""
+        link = self.services.link()
+        if link is not None and link.connected and not self._looking_afar:
+            self._looking_afar = True
+            self.run_worker(self._asked_afar(), exit_on_error=True)
+
+    async def _asked_afar(self) -> None:
+        before = self.info
+        try:
+            self.info = await self.backend.info()
+        except NodusError:
+            # The feed tells of a backend that does not answer.
+            return
+        finally:
+            self._looking_afar = False
+        self._show_sandboxes(before)
+
+    def _show_sandboxes(self, before: BackendInfo | None) -> None:
+        changed = before is not None and self.info is not None and before.sandboxes_running != self.info.sandboxes_running
+        if changed and isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
+            self.screen.show()
 
     # Painting
 

@@ -7,7 +7,7 @@ from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
 from nodus_tui.contract.results import CaseResult, GroupResults
 
-_CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED})
+_CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED, Reason.SANDBOX_LIMIT_REACHED})
 _NOT_ABOUT_THE_AGENT = frozenset({Reason.INFRASTRUCTURE_FAILURE, Reason.EVALUATION_TIMEOUT, Reason.PREPARATION_FAILED})
 
 

@@ -18,6 +18,7 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import waiting_at_own_caps
+from nodus_tui.view_state.words import sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 from nodus_tui.widgets.line_table import LineTable
@@ -71,7 +72,12 @@ class CampaignsScreen(ViewScreen):
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is."""
         place = line(muted(self.table.place_text)) if len(self.state.rows) else ()
-        return (self.part("filter", FilterBar).words(), place, line(muted(self.services.whose_work())))
+        return (
+            self.part("filter", FilterBar).words(),
+            place,
+            sandboxes_words(self.services.sandboxes()),
+            line(muted(self.services.whose_work())),
+        )
 
     def moving(self) -> bool:
         """Ages and forecasts move while something goes on."""

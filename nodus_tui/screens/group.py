@@ -21,7 +21,7 @@ from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import why_line
-from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.view_state.words import GROUP_SIGNS, sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import LineTable
@@ -107,6 +107,7 @@ class GroupScreen(ViewScreen):
             self.part("filter", FilterBar).words(),
             line(muted(self.table.place_text)) if len(self.state.rows) else (),
             line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
+            sandboxes_words(self.services.sandboxes()),
         )
 
     def moving(self) -> bool:

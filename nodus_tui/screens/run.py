@@ -12,6 +12,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.files import save_files
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted
@@ -158,7 +159,13 @@ class RunScreen(ViewScreen):
         """What Tab does from where the keys go now; an interrupted group goes on with a key."""
         interrupted = self.group.group is not None and status_of(self.group.group).phase is GroupPhase.INTERRUPTED
         other = "to calls" if self.part("talk", TextPane).has_focus else "to conversation"
-        return Offer(now=frozenset({"resume"} if interrupted else ()), words={"switch": other})
+        without = frozenset(action for action, holds in (("unfold", self.state.uses_tools), ("files", self._has_files())) if not holds)
+        words = {"switch": other, **({"unfold": "fold"} if self.state.whole else {})}
+        return Offer(now=frozenset({"resume"} if interrupted else ()), without=without, words=words)
+
+    def _has_files(self) -> bool:
+        box = run_status(self.state.run).sandbox if self.state.run is not None else None
+        return box is not None and (box.files_kept or box.running)
 
     def on_descendant_focus(self) -> None:
         """Tab leads elsewhere now."""
@@ -168,6 +175,27 @@ class RunScreen(ViewScreen):
         """The other half."""
         target = self.calls if self.part("talk", TextPane).has_focus else self.part("talk", TextPane)
         target.focus()
+
+    def do_unfold(self) -> None:
+        """Show tool calls and results whole, or folded; the turn at the top stays there."""
+        if not self.state.uses_tools:
+            self.notice("No tool was used in this conversation.", Tone.WARN)
+            return
+        pane = self.part("talk", TextPane)
+        # The line below the first: where that is the empty one at the end of a turn, the eye is on the next.
+        turn = self.state.turn_at(pane.scroll_offset.y + 1)
+        self.state.whole = not self.state.whole
+        self.show()
+        pane.scroll_to_line(self.state.start_of(turn))
+
+    async def do_files(self) -> None:
+        """List the files that the agent made, and save some."""
+        if (run := self._run()) is None:
+            return
+        if run_status(run).sandbox is None:
+            self.notice(f"{run.name} has no sandbox, so it has no files.", Tone.WARN)
+            return
+        await save_files(self, run.name)
 
     def do_copy(self) -> None:
         """Copy the selected call."""

@@ -27,6 +27,9 @@ class Services:
     whose_work: Callable[[], str]
     """Who does the workspace's work, in a few words; empty while that is not known."""
 
+    sandboxes: Callable[[], int]
+    """How many sandboxes of this workspace run now, as far as is known."""
+
     viewer: Callable[[], bool]
     """Whether the one who looks may only look: what changes something is then neither shown nor done."""
 

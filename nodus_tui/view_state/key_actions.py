@@ -43,6 +43,8 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
+    KeyAction("unfold", ("o",), "whole", "Show tool calls and their results whole, or fold them again.", (View.RUN,)),
+    KeyAction("files", ("f",), "files", "List the files that the agent made, and save one or all on this machine.", (View.RUN,)),
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
     KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),

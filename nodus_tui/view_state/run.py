@@ -1,10 +1,11 @@
 """The run view: the facts of one run, its conversation as wrapped lines, and its calls with what each reserved and cost."""
 
+from bisect import bisect_right
 from datetime import datetime
 
 from nodus_tui.contract.money import display_usd, usd_text
 from nodus_tui.contract.phases import CallState, RunPhase
-from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSandbox, Transcript, TranscriptTurn
 from nodus_tui.text import safe_text, wrap
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
@@ -13,6 +14,7 @@ from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import honesty_marks
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import queue_seconds, run_seconds, run_status, verdict_line, why_line
+from nodus_tui.view_state.tool_turns import call_lines, result_lines
 from nodus_tui.view_state.words import run_sign
 
 TURN_LIMIT = 200_000
@@ -20,7 +22,10 @@ TURN_LIMIT = 200_000
 _LABEL = 7
 _STILL = frozenset({RunPhase.INTERRUPTED})
 """Unfinished, and yet nothing of it moves."""
-_ROLE_TONES = {"system": Tone.MUTED, "user": Tone.INFO, "assistant": Tone.GOOD}
+_ROLE_TONES = {"system": Tone.MUTED, "user": Tone.INFO, "assistant": Tone.GOOD, "tool": Tone.WARN}
+UNFOLD_KEY = "o"
+ROOMY = 100
+"""From this width on facts have room for what matters less."""
 _CALL_TONES = {
     CallState.RESERVED.value: Tone.INFO,
     CallState.SETTLED.value: Tone.GOOD,
@@ -115,7 +120,11 @@ class RunState:
         self.run: AgentRun | None = None
         self.transcript: Transcript | None = None
         self.calls: Rows[CallRecord] = Rows(CALL_COLUMNS, sort="number")
-        self._wrapped: dict[tuple[int, int], tuple[TranscriptTurn, tuple[Line, ...]]] = {}
+        self.whole = False
+        """Whether tool calls and results are shown whole rather than folded."""
+        self._wrapped: dict[tuple[int, int, bool], tuple[TranscriptTurn, tuple[Line, ...]]] = {}
+        self._starts: list[int] = []
+        """Where each turn begins in the lines that were given last."""
         self._fetched_for: tuple[object, ...] | None = None
 
     def wants_transcript(self) -> bool:
@@ -165,6 +174,8 @@ class RunState:
             ),
         )
         lines = [state, self._money_line(run, width)]
+        if status.sandbox is not None:
+            lines.append(sandbox_line(status.sandbox, width, now))
         why = why_line(run, now)
         if why:
             lines.append((muted(("waits" if not status.phase.ended else "why").ljust(_LABEL)), *why))
@@ -184,7 +195,7 @@ class RunState:
         parts.append(line(f"{count_text(status.input_tokens)} in, {count_text(status.output_tokens)} out"))
         if self.transcript is not None and self.transcript.price_source:
             parts.append(line(muted(f"price: {self.transcript.price_source}")))
-        length = 24 if width >= 100 else 12
+        length = 24 if width >= ROOMY else 12
         return (muted("money".ljust(_LABEL)), *bar(share(status.cost_usd, cap or 0), length), Span("  "), *joined(parts))
 
     def conversation(self, width: int) -> tuple[Line, ...]:
@@ -192,7 +203,9 @@ class RunState:
         if self.transcript is None:
             return ()
         lines: list[Line] = []
+        self._starts = []
         for turn in self.transcript.turns:
+            self._starts.append(len(lines))
             lines.extend(self._turn_lines(turn, width))
         if self.transcript.grader_message:
             lines.append(line(strong("grader")))
@@ -200,21 +213,47 @@ class RunState:
             lines.extend(line(f"  {text}") for text in wrap(message, width - 2))
         return tuple(lines)
 
+    @property
+    def uses_tools(self) -> bool:
+        """Whether there is a tool call or a result in the conversation."""
+        return self.transcript is not None and any(turn.tool_calls or turn.tool_results for turn in self.transcript.turns)
+
+    def turn_at(self, place: int) -> int:
+        """Which turn a line of the conversation belongs to, counted from 0."""
+        return max(0, bisect_right(self._starts, place) - 1)
+
+    def start_of(self, turn: int) -> int:
+        """The line with which a turn begins."""
+        return self._starts[turn] if turn < len(self._starts) else 0
+
     def _turn_lines(self, turn: TranscriptTurn, width: int) -> tuple[Line, ...]:
-        known = self._wrapped.get((turn.index, width))
+        known = self._wrapped.get((turn.index, width, self.whole))
         if known is not None and known[0] == turn:
             return known[1]
+        made = (*self._said(turn, width), *self._done_with_tools(turn, width), ())
+        if len(self._wrapped) > 4 * max(16, len(self.transcript.turns if self.transcript else ())):
+            self._wrapped.clear()
+        self._wrapped[(turn.index, width, self.whole)] = (turn, made)
+        return made
+
+    def _said(self, turn: TranscriptTurn, width: int) -> tuple[Line, ...]:
+        """Who speaks, and what is said; results of tools have heads of their own."""
+        if turn.role == "tool" and turn.tool_results and not turn.text:
+            return ()
         call = self.calls.find(str(turn.call)) if turn.call is not None else None
         head: list[Line] = [line(Span(turn.role, _ROLE_TONES[turn.role]))]
         if call is not None:
             head.append(line(muted(f"call {call.number}")))
             head.append(line(muted(display_usd(call.cost_usd))))
-        body = wrap(safe_text(turn.text, limit=TURN_LIMIT, newlines=True), width - 2)
-        made = (joined(head), *(line(Span(f"  {text}", Tone.MUTED if turn.role == "system" else Tone.PLAIN)) for text in body), ())
-        if len(self._wrapped) > 4 * max(16, len(self.transcript.turns if self.transcript else ())):
-            self._wrapped.clear()
-        self._wrapped[(turn.index, width)] = (turn, made)
-        return made
+        silent = not turn.text and bool(turn.tool_calls)
+        body = [] if silent else wrap(safe_text(turn.text, limit=TURN_LIMIT, newlines=True), width - 2)
+        return (joined(head), *(line(Span(f"  {text}", Tone.MUTED if turn.role == "system" else Tone.PLAIN)) for text in body))
+
+    def _done_with_tools(self, turn: TranscriptTurn, width: int) -> tuple[Line, ...]:
+        return (
+            *call_lines(turn.tool_calls, width, whole=self.whole),
+            *result_lines(turn.tool_results, width, whole=self.whole, key=UNFOLD_KEY),
+        )
 
     def silence(self, now: datetime) -> tuple[Line, ...]:
         """What stands where nothing has been said: what the run waits for, and what its next call needs."""
@@ -252,7 +291,32 @@ class RunState:
             since = next((call.started_at for call in reversed(self.transcript.calls) if call.ended_at is None), None)
             running = f" since {clock_text(since, now)}" if since is not None else ""
             return line(Span(f"► the model is answering{running}", Tone.INFO))
+        last = self.transcript.turns[-1] if self.transcript.turns else None
+        if status.phase is RunPhase.RUNNING and last is not None and last.tool_calls and status.reason is None:
+            names = ", ".join(dict.fromkeys(call.name for call in last.tool_calls))
+            return line(Span(f"► at work in its sandbox ({names}) since {clock_text(last.at, now)}", Tone.INFO))
         return ()
+
+
+def sandbox_line(box: RunSandbox, width: int, now: datetime) -> Line:
+    """The sandbox of a run: what makes it, whether it runs, its time and its money, which is none of the model spend above it."""
+    if box.running:
+        since = f" since {clock_text(box.started_at, now)}" if box.started_at is not None else ""
+        state = line(Span(f"► running{since}", Tone.INFO))
+    else:
+        state = line(f"■ {exact_span_text(box.seconds)}, stopped")
+    cost, kept = line(display_usd(box.cost_usd), muted(" apart from models")), line("files kept") if box.files_kept else ()
+    if width < ROOMY:
+        return (muted("sandbox "), *joined((line(box.engine), state, cost, kept)))
+    price = (*cost, muted(f", {display_usd(box.rate_usd)}/h"))
+    return (muted("sandbox "), *joined((line(box.engine), state, price, kept, line(muted(short_image(box.image))))))
+
+
+def short_image(image: str) -> str:
+    """An image with the first digits of its digest: whole ones fill a line, and `describe` shows them."""
+    name, at, digest = image.partition("@")
+    digits = digest.rpartition(":")[2]
+    return f"{name}@{digits[:7]}…" if at and len(digits) > 7 else image
 
 
 def _ran_text(run: AgentRun, now: datetime) -> str:

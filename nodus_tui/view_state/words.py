@@ -52,6 +52,7 @@ _PAUSED = {
     Reason.RATE_LIMITED: Sign("~", "Rate-limit", Tone.WARN),
     Reason.RETRYING: Sign("~", "Retrying", Tone.WARN),
     Reason.DISK_ALMOST_FULL: Sign("~", "Disk full", Tone.WARN),
+    Reason.WAITING_FOR_SANDBOX: Sign("~", "No sandbox", Tone.WARN),
 }
 
 REASON_WORDS: dict[Reason, str] = {
@@ -60,6 +61,8 @@ REASON_WORDS: dict[Reason, str] = {
     Reason.RATE_LIMITED: "the rate limit",
     Reason.RETRYING: "the next try",
     Reason.DISK_ALMOST_FULL: "disk space",
+    Reason.WAITING_FOR_SANDBOX: "a sandbox",
+    Reason.SANDBOX_LIMIT_REACHED: "sandbox limit",
     Reason.ANSWERED: "answered",
     Reason.INFRASTRUCTURE_FAILURE: "infrastructure failure",
     Reason.EVALUATION_TIMEOUT: "evaluation timeout",
@@ -78,3 +81,8 @@ def run_sign(phase: RunPhase, reason: Reason | None) -> Sign:
     if phase is RunPhase.RUNNING and reason in _PAUSED:
         return _PAUSED[reason]
     return RUN_SIGNS[phase]
+
+
+def sandboxes_words(running: int) -> Line:
+    """How many sandboxes run: each takes memory, and costs money while it is idle. Nothing where none does."""
+    return line(Span(f"□ {running:,} sandbox{'es' if running != 1 else ''} running", Tone.INFO)) if running else ()

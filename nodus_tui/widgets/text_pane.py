@@ -73,6 +73,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             # Only after the next layout does the pane know how far it scrolls.
             self.call_after_refresh(self.action_to_end)
 
+    def scroll_to_line(self, y: int) -> None:
+        """Have this line at the top, once it is known how far the new lines scroll."""
+        self.call_after_refresh(lambda: self.scroll_to(y=y, animate=False))
+
     def on_resize(self, _event: events.Resize) -> None:
         """Ask for lines of the new width."""
         self.post_message(self.Resized())

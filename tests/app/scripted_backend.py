@@ -9,6 +9,7 @@ from console_records import NOW, conversation
 
 from nodus_tui.contract.actions import Action, ActionOutcome, AppliedDocument, ApplyOutcome
 from nodus_tui.contract.backend import BackendInfo, Page, Query
+from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
@@ -16,6 +17,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.view_state.folding import group_after, run_after
 
@@ -48,6 +50,11 @@ class ScriptedBackend:
         self.refuse: NodusError | None = None
         self.lost: NodusError | None = None
         self.estimates: tuple[Estimate, ...] = ()
+        self.contents: dict[str, bytes] = {}
+        """The files of every run."""
+        self.more_files: tuple[FileEntry, ...] = ()
+        """Folders and links."""
+        self.sandboxes_running = 0
         self._readers: list[asyncio.Queue[EventBatch | NodusError]] = []
 
     def emit(self, *events: Event) -> None:
@@ -134,7 +141,29 @@ class ScriptedBackend:
         finally:
             self._readers.remove(queue)
 
-    async def info(self) -> BackendInfo:
+    async def sandboxes(self) -> tuple[SandboxFact, ...]:
+        return ()
+
+    async def reap_sandboxes(self) -> ReapOutcome:
+        return ReapOutcome()
+
+    async def files(self, run: str) -> tuple[FileEntry, ...]:
+        if self.refuse is not None:
+            raise self.refuse
+        return (*(FileEntry(path=path, kind="file", size=len(text)) for path, text in self.contents.items()), *self.more_files)
+
+    async def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
+        if path not in self.contents:
+            raise NodusError.not_found("file", path)
+        yield self.contents[path]
+
+    async def check_environment(
+        self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
+    ) -> AsyncIterator[GoldCase]:
+        raise NodusError.not_found("Environment", reference)
+        yield  # it is a generator
+
+    async def info(self, *, probe: bool = False) -> BackendInfo:
         return BackendInfo(
             name="scripted",
             version="0",
@@ -142,6 +171,7 @@ class ScriptedBackend:
             scheduling=self.scheduling,
             scheduler_elsewhere=self.elsewhere,
             role=self.role,
+            sandboxes_running=self.sandboxes_running,
         )
 
     async def stop_work(self, *, grace_seconds: float) -> None:

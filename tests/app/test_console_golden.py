@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from console_driver import console, press, screen_text
-from console_records import NOW, START, every_kind_of_run, group
+from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import Coverage
+from nodus_tui.contract.sandboxes import FileEntry
 
 GOLDEN = Path(__file__).parent / "golden"
 VIEWS: dict[str, tuple[str, ...]] = {
@@ -24,6 +25,16 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "extend": ("j", "enter", "end", "k", "k", "k", "k", "k", "e"),
     "help": ("question_mark",),
 }
+
+TOOL_VIEWS: dict[str, tuple[str, ...]] = {
+    "tools": ("enter", "enter", "pagedown"),
+    "tools-whole": ("enter", "enter", "pagedown", "o"),
+    "tools-working": ("enter", "j", "enter"),
+    "files": ("enter", "enter", "f"),
+    "save": ("enter", "enter", "f", "j", "enter"),
+    "tool-group": ("enter",),
+}
+"""A campaign whose agents work in sandboxes."""
 
 
 def world() -> ScriptedBackend:
@@ -72,13 +83,46 @@ def world() -> ScriptedBackend:
     return ScriptedBackend([done, stalled, real], every_kind_of_run())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+def tool_world() -> ScriptedBackend:
+    money = group().status.money.model_copy(update={"sandbox_usd": usd("0.0412")})
+    working = group("repairs", money=money)
+    runs = [tool_run(0, of="repairs"), tool_run(1, of="repairs", running=True)]
+    runs.append(run(2, of="repairs", reason=Reason.WAITING_FOR_SANDBOX, message="4 of 4 sandboxes run on this machine"))
+    limited = {"phase": RunPhase.FAILED, "verdict": None, "reward": None, "reason": Reason.SANDBOX_LIMIT_REACHED}
+    limited["message"] = "its sandbox used up its maxLifetime of 24h"
+    last = tool_run(3, of="repairs")
+    runs.append(last.model_copy(update={"status": last.status.model_copy(update=limited)}))
+    backend = ScriptedBackend([working], runs)
+    backend.transcripts = {each.name: tool_conversation(each.name, ended=each.spec.case != 1) for each in runs}
+    backend.contents = {"median.py": b"x" * 812, "notes/plan.md": b"y" * 12_345, "tests/test_\x1b[2J\u202e.py": b"z"}
+    backend.more_files = (FileEntry(path="notes", kind="folder"), FileEntry(path="passwords", kind="link"))
+    backend.sandboxes_running = 2
+    return backend
+
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+
+
+@SIZES
 @pytest.mark.parametrize("view", VIEWS)
 async def test_the_view_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
-    async with console(world(), size=size) as (app, pilot):
+    await compare(view, VIEWS[view], world(), size)
+
+
+@SIZES
+@pytest.mark.parametrize("view", TOOL_VIEWS)
+async def test_the_view_of_agents_with_tools_looks_as_agreed(
+    view: str, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    await compare(view, TOOL_VIEWS[view], tool_world(), size)
+
+
+async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:
+    async with console(backend, size=size) as (app, pilot):
         assert app.clock() == NOW
-        if VIEWS[view]:
-            await press(app, pilot, *VIEWS[view])
+        if keys:
+            await press(app, pilot, *keys)
         shown = screen_text(app) + "\n"
     path = GOLDEN / f"{view}-{size[0]}x{size[1]}.txt"
     if os.environ.get("NODUS_UPDATE_GOLDEN"):

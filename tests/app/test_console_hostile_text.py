@@ -1,14 +1,17 @@
 """Hostile text through every place of the screen: nothing that a terminal obeys, no markup, no button that a task or a model wrote."""
 
+import json
 import unicodedata
 
 import pytest
 from console_driver import clickable, console, press, screen_text, settled, wire_text
-from console_records import conversation, every_kind_of_run, group, run, usd
+from console_records import NOW, conversation, every_kind_of_run, group, run, tool_run, usd
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.contract.resources.agent_run import ToolCallRecord, ToolResultRecord, TranscriptTurn
+from nodus_tui.contract.sandboxes import FileEntry
 from nodus_tui.screens.launch import EstimateScreen
 
 ATTACKS = {
@@ -47,11 +50,30 @@ def hostile_world(evil: str) -> ScriptedBackend:
     ]
     poisoned.append(run(20, task=evil, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED, message=evil, cost_usd=usd("0.05")))
     stalled = group(phase=GroupPhase.STALLED, message=evil, model_name=evil, model_family=evil, environment_digest=evil, price_source=evil)
+    box = tool_run().status.sandbox.model_copy(update={"engine": evil, "image": evil})
+    poisoned = [each.model_copy(update={"status": each.status.model_copy(update={"sandbox": box})}) for each in poisoned]
     backend = ScriptedBackend([stalled], poisoned)
+    backend.contents = {evil: b"x", f"{evil}/{evil}": b"y"}
+    backend.more_files = (FileEntry(path=f"link {evil}", kind="link"),)
     for each in poisoned:
         told = conversation(each.name, evil, evil, evil)
         call = told.calls[0].model_copy(update={"error": evil, "stop_reason": evil, "state": "Unconfirmed"})
-        backend.transcripts[each.name] = told.model_copy(update={"calls": (call,), "grader_message": evil, "price_source": evil})
+        asked = (
+            ToolCallRecord(id=evil, name=evil, arguments=evil),
+            ToolCallRecord(id="2", name="bash", arguments=json.dumps({"command": evil})),
+        )
+        results = (
+            ToolResultRecord(call_id=evil, name=evil, text=evil, is_error=True),
+            ToolResultRecord(call_id="2", name="bash", text=evil),
+        )
+        turns = (
+            *told.turns,
+            TranscriptTurn(index=3, role="assistant", text=evil, at=NOW, tool_calls=asked),
+            TranscriptTurn(index=4, role="tool", text="", at=NOW, tool_results=results),
+        )
+        backend.transcripts[each.name] = told.model_copy(
+            update={"turns": turns, "calls": (call,), "grader_message": evil, "price_source": evil}
+        )
     return backend
 
 
@@ -71,7 +93,17 @@ async def test_every_view_and_dialog_is_harmless(evil: str) -> None:
         await press(app, pilot, "escape", "enter")
         await settled(app, pilot)
         assert_harmless(app)
-        assert "call 1" in screen_text(app)
+        assert "CALL" in screen_text(app)
+        await press(app, pilot, "o", "end")
+        assert_harmless(app)
+        assert "tool " in screen_text(app)
+        await press(app, pilot, "f")
+        assert "Files of" in screen_text(app)
+        assert_harmless(app)
+        await press(app, pilot, "enter")
+        assert_harmless(app)
+        await press(app, pilot, "escape")
+        assert_harmless(app)
         backend.refuse = NodusError(ErrorCode.INVALID_ACTION, evil)
         await press(app, pilot, "x", "right", "enter")
         assert_harmless(app)

@@ -1,5 +1,6 @@
 """Recorded values for the console's tests: groups, runs and transcripts as a backend gives them. Made up here, run by nothing."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,7 +8,17 @@ from typing import Any
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage, Evaluation, GroupMoney
-from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunSpec, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.agent_run import (
+    AgentRun,
+    AgentRunSpec,
+    AgentRunStatus,
+    CallRecord,
+    RunSandbox,
+    ToolCallRecord,
+    ToolResultRecord,
+    Transcript,
+    TranscriptTurn,
+)
 from nodus_tui.contract.resources.meta import Metadata
 
 START = datetime(2026, 3, 14, 14, 0, 0, tzinfo=UTC)
@@ -184,6 +195,61 @@ def conversation(name: str, *texts: str) -> Transcript:
         for number in range(1, len(said) // 2 + 1)
     )
     return Transcript(run=name, turns=tuple(turns), calls=calls, simulated=True, price_source="configuration")
+
+
+IMAGE = "nodus-base@sha256:" + "9f86d081884c7d65" * 4
+
+
+def tool_run(case: int = 0, *, running: bool = False, **more: Any) -> AgentRun:
+    """A run that worked in a sandbox, or works in it now."""
+    box = RunSandbox(
+        engine="bubblewrap",
+        image=IMAGE,
+        rate_usd=usd("0.0075"),
+        running=running,
+        seconds=192.4,
+        cost_usd=usd("0.0004"),
+        started_at=START + timedelta(seconds=3),
+        files_kept=not running,
+    )
+    if not running:
+        return scored(case, Verdict.CORRECT, task="repair-07", sandbox=box, **more)
+    going = {"started_at": START + timedelta(seconds=3), "calls": 2, "turns": 2, "input_tokens": 640, "output_tokens": 95}
+    return run(case, phase=RunPhase.RUNNING, task="repair-07", cost_usd=usd("0.0107"), sandbox=box, **{**going, **more})
+
+
+def tool_conversation(name: str, *, ended: bool = True) -> Transcript:
+    """A conversation with tools: a listing, a test that fails, a repair, an answer; without its end the last command is under way."""
+    listing = "".join(f"-rw-r--r-- 1 agent agent {100 + 7 * number:>4} tests/test_case_{number:02d}.py\n" for number in range(12))
+    failing = "E       assert median([1, 2, 3, 4]) == 2.5\nE        +  where 2 = median([1, 2, 3, 4])\n1 failed in 0.03s\n"
+    edit = {"path": "median.py", "old": "return values[middle]", "new": "return (values[middle - 1] + values[middle]) / 2"}
+    steps: list[tuple[str, list[tuple[str, dict[str, Any]]], list[ToolResultRecord]]] = [
+        ("I look at the files first.", [("bash", {"command": "ls -la tests"})], [_result("bash", listing, exit_code=0, seconds=0.04)]),
+        (
+            "",
+            [("bash", {"command": "python -m pytest -q 2>&1 | tail -3\necho done", "timeoutSeconds": 60}), ("read", {"path": "median.py"})],
+            [_result("bash", failing, exit_code=1, seconds=1.31), _result("read", "no such file: median.py", error=True, seconds=0.01)],
+        ),
+        ("The middle of an even number of values lies between two.", [("edit", edit)], [_result("edit", "1 place changed", seconds=0.02)]),
+        ("", [("bash", {"command": "sleep 1000"})], [_result("bash", "killed after 2m", seconds=120.0)]),
+    ]
+    turns = [
+        TranscriptTurn(index=0, role="system", text="You repair code.", at=START),
+        TranscriptTurn(index=1, role="user", text="median.py is wrong for even counts. Repair it.", at=START),
+    ]
+    for step, (text, asked, results) in enumerate(steps if ended else steps[:2], start=1):
+        calls = tuple(ToolCallRecord(id=f"c{step}-{n}", name=tool, arguments=json.dumps(words)) for n, (tool, words) in enumerate(asked))
+        at = START + timedelta(seconds=10 * step)
+        turns.append(TranscriptTurn(index=len(turns), role="assistant", text=text, at=at, call=step, tool_calls=calls))
+        if ended or step < 2:
+            turns.append(TranscriptTurn(index=len(turns), role="tool", text="", at=at, tool_results=tuple(results)))
+    if ended:
+        turns.append(TranscriptTurn(index=len(turns), role="assistant", text="It is repaired.", at=START + timedelta(seconds=60), call=4))
+    return conversation(name).model_copy(update={"turns": tuple(turns)})
+
+
+def _result(name: str, text: str, *, exit_code: int | None = None, error: bool = False, seconds: float) -> ToolResultRecord:
+    return ToolResultRecord(call_id="", name=name, text=text, is_error=error, exit_code=exit_code, seconds=seconds)
 
 
 def snapshot(*groups: AgentGroup, runs: list[AgentRun] | None = None, cursor: int = 100) -> Snapshot:

@@ -1,6 +1,6 @@
 """The run's state: facts, wrapped conversation, calls."""
 
-from console_records import NOW, conversation, run, scored, usd
+from console_records import NOW, conversation, run, scored, tool_conversation, tool_run, usd
 
 from nodus_tui.contract.phases import RunPhase, Verdict
 from nodus_tui.view_state.cells import plain
@@ -80,3 +80,51 @@ def test_usage_above_the_bound_is_an_alarm() -> None:
     cells = {column.key: plain(column.cell(call, NOW)) for column in CALL_COLUMNS}
     assert cells["input"].startswith("!")
     assert "above the bound" in cells["note"]
+
+
+def tool_state(*, running: bool = False) -> RunState:
+    state = RunState("fleet-0000-a1")
+    state.run = tool_run(running=running)
+    state.take_transcript(tool_conversation(state.name, ended=not running))
+    return state
+
+
+def test_results_are_folded_and_unfolded_and_the_place_of_each_turn_is_known() -> None:
+    state = tool_state()
+    folded = texts(state.conversation(78))
+    assert "  ▸ bash  ls -la tests" in folded
+    assert "  … 8 more lines (o shows all)" in folded
+    assert not any("test_case_11" in text for text in folded)
+    assert state.uses_tools
+    for turn in range(len(tool_conversation("x").turns)):
+        assert state.turn_at(state.start_of(turn)) == turn
+    state.whole = True
+    whole = texts(state.conversation(78))
+    assert any("test_case_11" in text for text in whole)
+    assert not any("more lines" in text for text in whole)
+    assert whole[state.start_of(3)].startswith("tool bash · ✓ exit 0")
+    assert all(len(text) <= 78 for text in whole)
+    state.whole = False
+    assert texts(state.conversation(78)) == folded
+
+
+def test_how_a_result_came_out_is_a_glyph_and_a_word() -> None:
+    heads = [text for text in texts(tool_state().conversation(78)) if text.startswith("tool ")]
+    assert heads == [
+        "tool bash · ✓ exit 0 · 0.0s",
+        "tool bash · ! exit 1 · 1.3s",
+        "tool read · ! error · 0.0s",
+        "tool edit · ✓ done · 0.0s",
+        "tool bash · ! killed · 2m00s",
+    ]
+
+
+def test_the_sandbox_is_told_with_its_own_money() -> None:
+    facts = texts(tool_state().facts(78, NOW))
+    assert "sandbox bubblewrap · ■ 3m12s, stopped · $0.0004 apart from models · files kept" in facts
+    wide = "\n".join(texts(tool_state().facts(118, NOW)))
+    assert "$0.0075/h" in wide
+    assert "nodus-base@9f86d08…" in wide
+    working = tool_state(running=True)
+    assert any("► running since 14:00:03" in text for text in texts(working.facts(78, NOW)))
+    assert "at work in its sandbox (bash, read) since 14:00:20" in texts([working.conversation_end(NOW)])[0]

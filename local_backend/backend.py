@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -21,9 +21,7 @@ from pydantic import TypeAdapter
 from local_backend.applying.applier import Applier
 from local_backend.applying.plan import Plan
 from local_backend.clock import SteadyClock
-from local_backend.environments.catalogue import EnvironmentCatalogue
-from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
-from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.environments_here import LocalEnvironments
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue, ResolvedModel
 from local_backend.models.token_bound import input_bound
 from local_backend.models.wire import ChatMessage, ModelRequest
@@ -45,11 +43,9 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.money import display_usd, usd_from_nano
-from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import Transcript
-from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
@@ -69,29 +65,6 @@ _MEND_LOOKS = 10
 """After the disk failed, writing is tried again at each such look after the workspace, so every two seconds."""
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
-
-
-class LocalEnvironments:
-    """The environments room, as applying and scheduling use it."""
-
-    def __init__(self) -> None:
-        self.catalogue = EnvironmentCatalogue()
-
-    def resolve(
-        self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
-    ) -> ResolvedEnvironment:
-        """The environment of a reference. Raises NodusError."""
-        return self.catalogue.resolve(reference, split, own=own, own_names=own_names)
-
-    async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
-        """What its tasks are; a task file is read and checked by a process of its own."""
-        return await self.catalogue.facts(resolved)
-
-    async def start(
-        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
-    ) -> EnvironmentWorker:
-        """A worker with the tasks of one evaluation."""
-        return await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, expect_digest=expect_digest)
 
 
 class LocalBackend:
@@ -115,8 +88,8 @@ class LocalBackend:
         self._clock = clock
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
-        self._environments = LocalEnvironments()
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
+        self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
         self._reader = Reader(store, clock, self._check)
         self._requests = Requests(store, clock)
         self._applier = Applier(store, self._catalogue, self._environments, clock)
@@ -487,9 +460,8 @@ class LocalBackend:
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment."""
-        if reference:
-            raise NodusError(ErrorCode.NOT_SUPPORTED, f"{reference} {split} {tasks} {seed}")
-        yield GoldCase(task_id="", split="", reference=None, empty=Verdict.INCORRECT)
+        async for case in self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed):
+            yield case
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""

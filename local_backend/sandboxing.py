@@ -13,9 +13,11 @@ from pathlib import Path
 from local_backend.applying.plan import SandboxNeed
 from local_backend.episodes.workplace import Workplaces
 from local_backend.sandboxes.archives import ArchiveError, entries, member
+from local_backend.sandboxes.choosing import choose_engine, engines_here
 from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine, SandboxError
 from local_backend.sandboxes.owner import owner_alive, this_process
 from local_backend.sandboxes.pool import SandboxPool
+from local_backend.sandboxes.reaper import reap
 from local_backend.storage.artifacts import Artifacts
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -24,12 +26,6 @@ from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFa
 from nodus_tui.statistics.hardware_rates import rates_with, slice_rate
 
 _log = logging.getLogger(__name__)
-
-try:
-    from local_backend.sandboxes.choosing import choose_engine, engines_here
-    from local_backend.sandboxes.reaper import reap
-except ImportError:
-    pass
 
 
 class SandboxDesk:
@@ -52,8 +48,8 @@ class SandboxDesk:
 
     @property
     def used(self) -> bool:
-        """Whether this workspace ever kept files of a sandbox: without, no engine is asked for leftovers when a scheduler starts."""
-        return self.artifacts.path("").parent.is_dir()
+        """Whether this workspace ever had a sandbox: without, no engine is asked for leftovers when a scheduler starts."""
+        return self.artifacts.there
 
     async def fact(self) -> SandboxEngineFact:
         """Which engine makes the sandboxes here, found out by probe runs."""

@@ -165,7 +165,6 @@ class Workplace:
         target = self._around.artifacts.path(f".{self._run.name}-{uuid.uuid4().hex}")
         try:
             async with asyncio.timeout(KEEP_SECONDS):
-                self._around.artifacts.prepare()
                 await fetch_folder(sandbox, self.workdir, user=User.AGENT, target=target, limit_bytes=2 * self._limits().disk_bytes)
         except (SandboxError, OSError, TimeoutError) as error:
             _log.info("the files of %s could not be copied out: %s", self._run.name, _sentence(error))
@@ -191,6 +190,7 @@ class Workplace:
                 image=image,
                 workdir=self.workdir,
             )
+            self._around.artifacts.prepare()
             sandbox = await self._stop.wait(self._around.pool.create(request))
             self._sandbox = sandbox
             use = self._use
@@ -330,7 +330,6 @@ class Workplace:
 
     async def _keep(self, sandbox: Sandbox) -> None:
         await sandbox.kill_agent()
-        self._around.artifacts.prepare()
         target = self._around.artifacts.path(self._run.name)
         await fetch_folder(sandbox, self.workdir, user=User.AGENT, target=target, limit_bytes=2 * self._limits().disk_bytes)
         self._use.kept, self._use.not_kept = True, ""

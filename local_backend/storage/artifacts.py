@@ -15,6 +15,11 @@ class Artifacts:
         """Where the run's tar lies, if it has one. A run's name is a DNS label, so it is a safe file name."""
         return self._folder / f"{run}.tar"
 
+    @property
+    def there(self) -> bool:
+        """Whether anything of the workspace's ever asked for room here."""
+        return self._folder.is_dir()
+
     def prepare(self) -> None:
         """Make the folder, for its owner alone. Raises OSError."""
         self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,0 +1,80 @@
+"""The environments of a workspace as applying, scheduling and the gold check use them: found by name, graded by a process of their own."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from pathlib import Path
+
+from local_backend.applying.lookups import Lookups
+from local_backend.environments.catalogue import EnvironmentCatalogue
+from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
+from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.grading.client import GradingWorker, start_grader
+from local_backend.grading.gold import check_gold
+from local_backend.sandboxes.interface import SandboxError
+from local_backend.sandboxes.pool import SandboxPool
+from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.environment import Environment
+
+
+class LocalEnvironments:
+    """One a backend."""
+
+    def __init__(self, home: Path, pool: SandboxPool, environ: Mapping[str, str]) -> None:
+        self.catalogue = EnvironmentCatalogue()
+        self._home = home
+        self._pool = pool
+        self._environ = environ or os.environ
+
+    def resolve(
+        self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
+    ) -> ResolvedEnvironment:
+        """The environment of a reference. Raises NodusError."""
+        return self.catalogue.resolve(reference, split, own=own, own_names=own_names)
+
+    async def facts(self, resolved: ResolvedEnvironment) -> EnvironmentFacts:
+        """What its tasks are; a task file is read and checked by a process of its own."""
+        return await self.catalogue.facts(resolved)
+
+    async def start(
+        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
+    ) -> EnvironmentWorker | GradingWorker:
+        """A worker with the tasks of one evaluation. Raises NodusError."""
+        return await start_grader(
+            resolved,
+            split=split,
+            seed=seed,
+            tasks=tasks,
+            expect_digest=expect_digest,
+            engine=await self._engine(resolved),
+            workspace=str(self._home),
+            environ=self._environ,
+        )
+
+    async def check(self, reference: str, lookups: Lookups, *, split: str | None, tasks: int | None, seed: int) -> AsyncIterator[GoldCase]:
+        """The gold check of an environment, by `name@version`, or by its name where it has one version here. Raises NodusError."""
+        own = await lookups.stored_environments()
+        resolved = self.resolve(self._with_version(reference, own), split or "test", own=own.get, own_names=own)
+        facts = await self.facts(resolved)
+        engine = await self._engine(resolved)
+        cases = check_gold(
+            resolved, facts, split=split, tasks=tasks, seed=seed, engine=engine, workspace=str(self._home), environ=self._environ
+        )
+        async for case in cases:
+            yield case
+
+    def _with_version(self, reference: str, own: Mapping[str, Environment]) -> str:
+        if "@" in reference:
+            return reference
+        versions = {entry.name: entry.version for entry in self.catalogue.entries()}
+        versions |= {name: environment.spec.version for name, environment in own.items()}
+        # Any version will do for a name that there is none of: the sentence about it names the nearest.
+        return f"{reference}@{versions.get(reference, '1')}"
+
+    async def _engine(self, resolved: ResolvedEnvironment) -> str | None:
+        if not resolved.in_sandbox:
+            return None
+        try:
+            return (await self._pool.facts()).engine
+        except SandboxError as error:
+            raise NodusError(ErrorCode.UNAVAILABLE, f"{resolved.name} is graded in sandboxes: {error}") from error

@@ -49,6 +49,8 @@ class Control:
             raise
         if got != b"S":
             self._exits.pop(number, None)
+            if got == b"D":
+                raise SandboxError(f"A program could not be started in {payload['cwd']}: {os.strerror(value)}.")
             raise SandboxError(f"No program could be started in the sandbox: {os.strerror(value)}. It may be at its limit of processes.")
         return ending
 
@@ -97,9 +99,16 @@ class Control:
                 self.close()
                 return
             kind, number, value = ANSWER.unpack(data)
-            waiting: asyncio.Future[Any] | None = self._exits.pop(number, None) if kind == b"X" else self._answers.get(number)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(value if kind == b"X" else (kind, value))
+            if kind == b"X":
+                self._set(self._exits.pop(number, None), value)
+                # Who was ended before it could say that it started has started and ended.
+                kind = b"S"
+            self._set(self._answers.get(number), (kind, value))
+
+    @staticmethod
+    def _set(future: "asyncio.Future[Any] | None", value: object) -> None:
+        if future is not None and not future.done():
+            future.set_result(value)
 
     def close(self) -> None:
         """Close it: init exits, and the sandbox with it."""

@@ -106,11 +106,54 @@ class _Init:
             self._answer(b"E", number, error.errno or 0)
             return
         if pid == 0:
-            _become(_payload(fds[0]), fds[1:4], self._config, agent=kind == b"S")
+            self._become(number, fds, agent=kind == b"S")
         self._children[pid] = number
         if kind == b"S":
             self._agents.add(pid)
-        self._answer(b"S", number, pid)
+
+    def _become(self, number: int, fds: list[int], *, agent: bool) -> None:
+        """In the child: turn into the program that was asked for. Never returns."""
+        code = _NOT_EXECUTABLE
+        try:
+            request = _payload(fds[0])
+            for target, pipe in enumerate(fds[1:4]):
+                posix.dup2(pipe, target)
+            posix.setsid()
+            for name in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD):
+                _signal.signal(name, _signal.SIG_DFL)
+            if agent:
+                fd = posix.open("/proc/self/oom_score_adj", posix.O_WRONLY)
+                posix.write(fd, b"1000")
+                posix.close(fd)
+            for limit, wanted in self._config["rlimits"]:
+                _, most = resource.getrlimit(limit)
+                value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+                resource.setrlimit(limit, (value, value))
+            if self._config["two_users"] and agent:
+                posix.setgroups([])
+                posix.setresgid(_AGENT, _AGENT, _AGENT)
+                posix.setresuid(_AGENT, _AGENT, _AGENT)
+            # From here on all that can go wrong is the user's to see; a folder that is not there is the caller's.
+            try:
+                posix.chdir(request["cwd"])
+            except OSError as error:
+                self._tell(b"D", number, error.errno or 0)
+                posix._exit(code)  # noqa: SLF001 - a fork's only way out.
+            self._tell(b"S", number, 0)
+            code = _execute(request["command"], request["environ"])
+        except BaseException as error:  # noqa: BLE001 - it is told on stderr, and the child must not go on as a second init.
+            _complain(f"the program could not be started: {error}")
+        posix._exit(code)  # noqa: SLF001 - see above.
+
+    def _tell(self, kind: bytes, number: int, value: int) -> None:
+        """In the child, which has no loop: send an answer now."""
+        while True:
+            try:
+                self._control.send(ANSWER.pack(kind, number, value))
+            except BlockingIOError:
+                select.select([], [self._control.fileno()], [])
+            else:
+                return
 
     def _reap(self) -> None:
         while True:
@@ -211,34 +254,6 @@ def _agent_lives(*, two_users: bool) -> bool:
     return False
 
 
-def _become(request: dict[str, Any], pipes: list[int], config: dict[str, Any], *, agent: bool) -> None:
-    """In the child: turn into the program that was asked for. Never returns."""
-    code = _NOT_EXECUTABLE
-    try:
-        for target, pipe in enumerate(pipes):
-            posix.dup2(pipe, target)
-        posix.setsid()
-        for name in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD):
-            _signal.signal(name, _signal.SIG_DFL)
-        if agent:
-            fd = posix.open("/proc/self/oom_score_adj", posix.O_WRONLY)
-            posix.write(fd, b"1000")
-            posix.close(fd)
-        for limit, wanted in config["rlimits"]:
-            _, most = resource.getrlimit(limit)
-            value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.setrlimit(limit, (value, value))
-        if config["two_users"] and agent:
-            posix.setgroups([])
-            posix.setresgid(_AGENT, _AGENT, _AGENT)
-            posix.setresuid(_AGENT, _AGENT, _AGENT)
-        posix.chdir(request["cwd"])
-        code = _execute(request["command"], request["environ"])
-    except BaseException as error:  # noqa: BLE001 - it is told on stderr, and the child must not go on as a second init.
-        _tell(f"the program could not be started: {error}")
-    posix._exit(code)  # noqa: SLF001 - a fork's only way out.
-
-
 def _execute(command: list[str], environ: dict[str, str]) -> int:
     """Run it in this process's place; the exit code that says why not."""
     name = command[0]
@@ -251,11 +266,11 @@ def _execute(command: list[str], environ: dict[str, str]) -> int:
             continue
         except OSError as error:
             code, why = _NOT_EXECUTABLE, str(error.strerror)
-    _tell(f"{name}: {why}")
+    _complain(f"{name}: {why}")
     return code
 
 
-def _tell(text: str) -> None:
+def _complain(text: str) -> None:
     posix.write(2, f"{text}\n".encode("utf-8", "replace"))
 
 

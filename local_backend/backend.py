@@ -64,6 +64,9 @@ _ANSWER_TRIES = 1500
 _MEND_LOOKS = 10
 """After the disk failed, writing is tried again at each such look after the workspace, so every two seconds."""
 
+_REAP_LOOKS = 3000
+"""Sandboxes that dead owners left are looked for at each such look, so every ten minutes."""
+
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
@@ -158,6 +161,7 @@ class LocalBackend:
         scheduler, self._scheduler, self._actions = self._scheduler, None, None
         if scheduler is not None:
             await scheduler.aclose()
+            await self._desk.leave_nothing()
 
     async def _keep(self) -> None:
         """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
@@ -167,6 +171,8 @@ class LocalBackend:
             self._store.look_after()
             looks += 1
             try:
+                if self._scheduler is not None and looks % _REAP_LOOKS == 0 and self._desk.used:
+                    await self._desk.reap_quietly()
                 if self._store.failure is not None:
                     await self._after_failure(try_again=looks % _MEND_LOOKS == 0)
                     continue
@@ -428,7 +434,9 @@ class LocalBackend:
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
-        return await self._desk.list()
+        found = await self._desk.list()
+        costs = await self._reader.sandbox_costs([each.run for each in found if each.mine and each.purpose == "episode"])
+        return tuple(each.model_copy(update={"cost_usd": costs.get(each.run)}) for each in found)
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""

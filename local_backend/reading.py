@@ -5,14 +5,16 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from local_backend.reporting import group_resource, results_of, run_resource, transcript_of
+from local_backend.reporting import group_resource, results_of, run_resource, sandbox_nano, transcript_of
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
 from local_backend.storage.store import Store
 from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.resources.agent import Agent, AgentStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.environment import Environment, EnvironmentStatus
@@ -135,6 +137,13 @@ class Reader:
         group = await self.group(name)
         rows = await self._store.read("SELECT * FROM runs WHERE group_name = ? ORDER BY seq", (name,))
         return results_of(group, [RunRecord.from_row(row) for row in rows], self._clock())
+
+    async def sandbox_costs(self, names: Sequence[str]) -> dict[str, Decimal]:
+        """What the sandboxes of some runs cost up to now, in US dollars, by run."""
+        marks = ", ".join("?" for _ in names)
+        rows = await self._store.read(f"SELECT * FROM runs WHERE name IN ({marks})", tuple(names))  # noqa: S608 - question marks only
+        now = self._clock()
+        return {run.name: usd_from_nano(sandbox_nano([run], now)) for run in map(RunRecord.from_row, rows)}
 
     async def transcript(self, name: str) -> Transcript:
         """A run's conversation and calls."""

@@ -84,6 +84,20 @@ class SandboxDesk:
         for failure in outcome.failures:
             _log.warning("%s", failure)
 
+    async def leave_nothing(self) -> None:
+        """At a scheduler's end: remove what it made and could not end before, and what dead owners left. What fails is in the log."""
+        if not self.used:
+            return
+        await self.reap_quietly()
+        async with _Engines(self._configuration, self._environ) as engines:
+            for engine in engines:
+                try:
+                    for found in await engine.list():
+                        if found.owner == self.pool.owner:
+                            await engine.remove(found)
+                except SandboxError as error:
+                    _log.warning("sandboxes may be left at %s: %s", engine.facts.engine, error)
+
     def _fact_of(self, found: FoundSandbox) -> SandboxFact:
         return SandboxFact(
             id=found.id,

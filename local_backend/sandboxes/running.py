@@ -182,9 +182,9 @@ async def _kill(sandbox: Sandbox) -> None:
 
 
 def said(stderr: bytes, most: int = 300) -> str:
-    """The last line of what a program wrote to stderr, safe to put into a sentence."""
+    """The first line of what a program wrote to stderr, safe to put into a sentence: tar ends with a line that says nothing."""
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    text = "".join(letter if letter.isprintable() else "�" for letter in lines[-1]) if lines else ""
+    text = "".join(letter if letter.isprintable() else "�" for letter in lines[0]) if lines else ""
     return text[:most]
 
 

@@ -37,7 +37,7 @@ async def test_files_do_not_go_where_the_user_may_not_write(engine: SandboxEngin
 
 async def test_more_than_the_disk_is_told(engine: SandboxEngine) -> None:
     async with sandbox_of(engine, "files-large") as sandbox:
-        with pytest.raises(SandboxError, match="No space left|Wrote only"):
+        with pytest.raises(SandboxError, match=r"No space left|Wrote only"):
             await put_files(sandbox, {"x": bytes(48 << 20)}, user=User.AGENT, folder="/task")
 
 

@@ -1,5 +1,6 @@
 """The ways to a backend that the conformance suite goes: in process, over the unix socket, and over TCP with TLS and a token."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,6 +32,35 @@ CONFIGURATION = "models:\n" + "".join(
     for family, latency in (("perfect", 0), ("steady", 0.3), ("slow", 600))
 )
 
+HOSTILE_NAMES = ("a b?c=d&path=x#e%2e%2e", "\u00fc\u202e\u2028", "esc\x1b[2J\nline", "-rf", "deep/er/\U0001f4a5")
+"""What an agent may call its files."""
+
+# Made in the sandbox by a program that is sent as plain letters: a shell would read the names in ways of its own.
+_MAKE = f"""python3 -c \"import json, os
+for name in json.loads(bytes.fromhex('{json.dumps(HOSTILE_NAMES).encode().hex()}')):
+    os.makedirs(os.path.dirname('./' + name), exist_ok=True)
+    open(name, 'w').write(name)
+os.symlink('/etc/passwd', 'passwords')
+open('large', 'wb').write(bytes(range(256)) * 4096)\"; printf '#!/bin/sh' > tool; chmod +x tool; : > empty"""
+
+CONFIGURATION += f"""\
+  - family: scripted
+    provider: simulated
+    name: simulated-scripted
+    price: {{inputPerMTok: "1.00", outputPerMTok: "5.00", notional: true}}
+    simulated:
+      accuracy: 1.0
+      outputTokens: 20
+      script: {json.dumps([{"text": "I make files.", "tools": [{"name": "bash", "arguments": {"command": _MAKE}}]}])}
+  - family: busy
+    provider: simulated
+    name: simulated-busy
+    price: {{inputPerMTok: "1.00", outputPerMTok: "5.00", notional: true}}
+    simulated:
+      outputTokens: 20
+      script: {json.dumps([{"tools": [{"name": "bash", "arguments": {"command": command}}]} for command in ("echo 1 > half", "sleep 100")])}
+"""
+
 SPEC = """\
 apiVersion: nodus.dev/v1
 kind: Agent
@@ -39,6 +69,7 @@ spec:
   system: Calculate.
   model: {{families: [{family}], maxTokens: 100}}
   perRunMaxCostUSD: "0.10"
+  tools: {tools}
 ---
 apiVersion: nodus.dev/v1
 kind: AgentGroup
@@ -62,8 +93,9 @@ def spec_text(
     active: int = 10,
     cap: str = "5.00",
     environment: str = "nodus/arithmetic-v2@2.0.0",
+    tools: str = "[]",
 ) -> str:
-    return SPEC.format(name=name, family=family, tasks=tasks, active=active, cap=cap, environment=environment)
+    return SPEC.format(name=name, family=family, tasks=tasks, active=active, cap=cap, environment=environment, tools=tools)
 
 
 def bundle_of(text: str) -> SpecBundle:

@@ -16,7 +16,7 @@ from local_backend.environments.secret_tasks import SourceError
 
 TASKS = all_tasks()
 
-LOOPS = {"numeric-bases", "numeric-share", "dates-recurrence", "structures-sliding-median"}
+LOOPS = {"numeric-bases", "numeric-share", "dates-recurrence", "structures-sliding-median", "intervals-rooms"}
 """Their wrong solutions never end, or take very long, in some of the tests."""
 
 

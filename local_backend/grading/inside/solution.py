@@ -54,6 +54,9 @@ class Solution:
     def start(self) -> None:
         """Load it, afresh if it was loaded."""
         self.close()
+        if budget.left <= 0:
+            # Not even started: that takes the grader's own time.
+            raise SolutionTimeoutError("the solution has used up its time")
         requests = os.pipe()
         replies = os.pipe()
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -141,16 +144,18 @@ class Solution:
             nonce = secrets.token_hex(16)
             try:
                 reply = self._exchange({**request, "id": nonce}, deadline)
-                if "error" in reply:
-                    raise _raised(reply["error"], reply.get("message"))
-                decoder = child.Decoder(deadline, lambda number, name: Remote(self, number, name))
-                return decoder.value(reply["ok"])
+                if "error" not in reply:
+                    decoder = child.Decoder(deadline, lambda number, name: Remote(self, number, name))
+                    return decoder.value(reply["ok"])
+                error = _raised(reply["error"], reply.get("message"))
             except (child.MalformedError, KeyError):
                 self.close()
                 raise SolutionError("the solution's process answered nonsense") from None
             except SolutionTimeoutError:
                 self.close()
                 raise
+        # Not above: it may be a KeyError.
+        raise error
 
     def _exchange(self, request: dict[str, object], deadline: float) -> dict[str, object]:
         text = json.dumps(request).encode()

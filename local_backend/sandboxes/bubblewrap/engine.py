@@ -196,8 +196,9 @@ class BubblewrapEngine:
         control = Control(started.control)
         try:
             init = await launcher.settle(started, record.slot)
-            await _in_thread(lambda: self._settled(record, init))
             launcher.release(started)
+            # Joining groups takes the kernel milliseconds; init comes up meanwhile, and starts nothing before it has its configuration.
+            await _in_thread(lambda: self._settled(record, init))
             config = init_config(request, self._users, groups=hierarchies is not None)
             async with asyncio.timeout(START_SECONDS):
                 await control.ask(b"C", config)
@@ -213,7 +214,7 @@ class BubblewrapEngine:
         return started, control
 
     def _settled(self, record: Record, init: int) -> None:
-        """Before anything runs inside: who it is is on disk, and it is in its groups."""
+        """Before any program runs inside: who init is is on disk, and it is in its groups."""
         try:
             self._records.update(replace(record, init=init, init_started=started_ticks(init)))
             cgroups.join(map(Path, record.groups), init)

@@ -1,8 +1,8 @@
 """How a bubblewrap sandbox is started and ended: its command line, its users, its process 1, and that nothing of it stays.
 
-bwrap makes the namespaces and mounts, then waits until its users are mapped and its process 1 is in its control groups; only then does
-anything run inside. A scheduler that is root drops to the sandbox's own host uid before bwrap starts, and shows it the base image through
-a private mount, for that uid may not enter the folders on the way there.
+bwrap makes the namespaces, then waits until its users are mapped. Process 1 comes up and waits for its configuration, which it gets once
+it is in its control groups. A scheduler that is root drops to the sandbox's own host uid before bwrap starts, and shows it the base image
+through a private mount, for that uid may not enter the folders on the way there.
 """
 
 import asyncio

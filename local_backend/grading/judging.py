@@ -26,15 +26,16 @@ from local_backend.sandboxes.interface import (
     User,
 )
 from local_backend.sandboxes.pool import SandboxPool
-from local_backend.sandboxes.running import FILES_SECONDS, SandboxFileError, put_archive, put_files, read_file, run
+from local_backend.sandboxes.running import FILES_SECONDS, put_archive, put_files, run
 
 START_UP_SECONDS = 2 * ENGINE_SECONDS + 3 * FILES_SECONDS
 """For the sandbox's start and the way of the files, beside the grader's own time."""
 
-_SOLUTION_SHARE = 0.8
+_SOLUTION_SHARE = 0.7
 """Of the grader's time, judged code may take this share in all: a slow solution is to be wrong, not a grader that did not finish."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _GRADER_TMP = f"{GRADER_FOLDER}/tmp"  # noqa: S108  # Below a folder that only root reaches.
+_NO_FILE = 41
 _INSIDE = Path(__file__).parent / "inside"
 _REFERENCE_FOLDER = "/tmp/reference"  # noqa: S108  # In the sandbox, where nobody else is.
 _RUN_TESTS = "import sys; sys.path.insert(0, '/grader'); from nodus_grading.testing import main; sys.exit(main())"
@@ -218,14 +219,25 @@ def _environ(sandbox: Sandbox, trial: Trial) -> dict[str, str]:
 
 
 async def _verdict(sandbox: Sandbox, trial: Trial, exit_code: int | None) -> Judgement:
-    try:
-        return from_verdict(await read_file(sandbox, f"{GRADER_FOLDER}/verdict.json", user=User.ROOT, limit=LARGEST_VERDICT + 1))
-    except SandboxFileError:
-        pass  # A program may write a bare reward in its place.
-    for name in trial.reward_files:
-        path = name if name.startswith("/") else f"{GRADER_FOLDER}/{name}"
-        try:
-            return from_reward(await read_file(sandbox, path, user=User.ROOT, limit=LARGEST_VERDICT), trial.threshold)
-        except SandboxFileError:
-            continue
+    told = await _read(sandbox, "verdict.json")
+    if told is not None:
+        return from_verdict(told)
+    for path in trial.reward_files:
+        reward = await _read(sandbox, path)
+        if reward is not None:
+            return from_reward(reward, trial.threshold)
     return failure(f"the grader wrote no verdict (it ended with status {exit_code})")
+
+
+async def _read(sandbox: Sandbox, path: str) -> bytes | None:
+    """The start of a regular file of the grader's; None when there is none."""
+    script = f'test -f "$1" || exit {_NO_FILE}; exec head -c {LARGEST_VERDICT + 1} -- "$1"'
+    # In a folder of root's: judged code may have taken the rights to its own away.
+    done = await run(
+        sandbox, ("sh", "-c", script, "sh", path), timeout=FILES_SECONDS, user=User.ROOT, cwd=GRADER_FOLDER, keep=2 * LARGEST_VERDICT + 2
+    )
+    if done.exit_code == _NO_FILE:
+        return None
+    if done.exit_code != 0:
+        raise SandboxError(f"the verdict cannot be read (status {done.exit_code})")
+    return done.stdout

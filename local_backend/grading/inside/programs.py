@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import time
 
 from .processes import TICK, WORK, SolutionError, budget, kill_all, spawn
@@ -49,6 +50,8 @@ def run(
     `memory` and `output` are in bytes: of each process's address space, and of what is kept of stdout and of stderr. A program that
     cannot be started at all gives return code 127. Ends every loaded solution as well.
     """
+    if budget.left <= 0:
+        return Finished(-signal.SIGKILL, b"", b"", timed_out=True, truncated=False)
     data = stdin.encode() if isinstance(stdin, str) else stdin
     with budget.spending(timeout) as deadline:
         pairs = [os.pipe() for _ in range(3)]

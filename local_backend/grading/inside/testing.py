@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 10
 _LONGEST_NAME = 100
-_BROKEN_SESSION = 2
-"""pytest's lowest exit status that says that something other than a test failed."""
+_SESSION_ENDED = (0, 1, 5)
+"""pytest's exit statuses of a session that went to its end: all passed, some failed, none ran."""
 
 
 class _Results:
@@ -137,10 +137,10 @@ def main() -> int:
         verdict("InfrastructureFailure", 0.0, f"the grader failed: {processes.failures[0]}")
     elif results.broken:
         verdict("InfrastructureFailure", 0.0, f"the hidden tests are broken: {', '.join(results.broken[:_MOST_NAMES])}")
+    elif status not in _SESSION_ENDED:
+        verdict("InfrastructureFailure", 0.0, f"pytest ended with status {status}")
     elif total == 0:
         verdict("InfrastructureFailure", 0.0, "there are no hidden tests that run")
-    elif status >= _BROKEN_SESSION:
-        verdict("InfrastructureFailure", 0.0, f"pytest ended with status {status}")
     else:
         _judge(results, total, partial=settings["partial"])
     return 0

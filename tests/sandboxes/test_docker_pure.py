@@ -46,7 +46,7 @@ def test_an_episode_has_no_right_of_roots_and_no_grader_folder() -> None:
     assert (config["Entrypoint"], config["Cmd"]) == (["sleep"], ["2"])
 
 
-@pytest.mark.parametrize("purpose", ["grading", "check"])
+@pytest.mark.parametrize("purpose", ["grading", "check", "probe"])
 def test_a_grader_may_change_users_and_kill_and_has_its_own_folder(purpose: str) -> None:
     host = container_config(_request(purpose=purpose), _IMAGE)["HostConfig"]
     assert set(host["CapAdd"]) == {"SETUID", "SETGID", "KILL"}

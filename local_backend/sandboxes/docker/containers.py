@@ -64,7 +64,7 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
 def container_config(request: SandboxRequest, image: ImageFacts) -> dict[str, Any]:
     """The body of the engine's create request."""
     limits = request.limits
-    grading = request.purpose in {"grading", "check"}
+    grading = request.purpose != "episode"
     shared = {TEMPORARY, *request.extra_folders}
     tmpfs = {path: _tmpfs(size, shared=path in shared) for path, size in writable_folders(request, image.volumes).items()}
     if grading:

@@ -173,13 +173,17 @@ def _turn_text(turn: TranscriptTurn) -> str:
     for asked in turn.tool_calls:
         words = call_words(asked)
         lines.append(f"{CALL_GLYPH} {safe_text(asked.name)}  {_block(words.gist, indent=2)}".rstrip())
-        lines.extend(f"  {safe_text(name)}: {_block(value, indent=4)}" for name, value in words.rest)
+        lines.extend(f"  {safe_text(name)}: {_block(_trimmed(value), indent=4)}" for name, value in words.rest)
     for result in turn.tool_results:
         sign = result_sign(result)
         lines.append(f"{sign.glyph} {safe_text(result.name)}: {sign.word}, {seconds_text(result.seconds)}")
         if result.text:
-            lines.append("  " + _block(result.text.rstrip("\n"), indent=2))
+            lines.append("  " + _block(_trimmed(result.text), indent=2))
     return "\n".join(lines)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("\n")
 
 
 def _block(text: str, *, indent: int = 0) -> str:

@@ -113,3 +113,9 @@ class Workspace:
             check=False,
             timeout=100,
         )
+
+    def on_terminal(self, terminal: int, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+        """The installed command with a terminal for its standard output."""
+        return subprocess.run(
+            [COMMAND, *arguments], stdout=terminal, stderr=subprocess.PIPE, env=self.environment, cwd=self.folder, check=False, timeout=60
+        )

@@ -155,8 +155,8 @@ def test_the_examples_are_valid_with_the_example_configuration(example: str, nod
 
 
 def test_doctor_tells_what_to_do(nodus: Nodus, workspace: Workspace) -> None:
-    checks = {each["check"]: each for each in json.loads(nodus("doctor", "--json").stdout)}
-    assert {"python", "workspace", "disk", "sqlite", "configuration", "backend", "prices", "terminal"} <= set(checks)
+    checks = {each["check"]: each for each in json.loads(nodus("doctor", "--json").stdout)["checks"]}
+    assert {"python", "workspace", "disk", "sqlite", "configuration", "backend", "prices", "sandbox", "terminal"} <= set(checks)
     assert checks["model perfect"]["level"] == "ok"
     assert "simulated" in checks["model perfect"]["message"]
     workspace.config.write_text("models: [{family: x, provider: nobody, name: y}]\n", encoding="utf-8")

@@ -22,9 +22,8 @@ from local_backend.applying.applier import Applier
 from local_backend.applying.plan import Plan
 from local_backend.clock import SteadyClock
 from local_backend.environments_here import LocalEnvironments
-from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue, ResolvedModel
-from local_backend.models.token_bound import input_bound
-from local_backend.models.wire import ChatMessage, ModelRequest
+from local_backend.estimating import estimate_bundle
+from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
 from local_backend.sandboxing import SandboxDesk, file_in, files_in
@@ -42,19 +41,14 @@ from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
-from nodus_tui.contract.money import display_usd, usd_from_nano
-from nodus_tui.contract.resources.agent import Agent
-from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
-from nodus_tui.statistics.estimate import estimate_group
 from nodus_tui.statistics.hardware_rates import rates_with
-from nodus_tui.statistics.kind_estimate import estimate_kind
 
 _log = logging.getLogger(__name__)
 
@@ -314,51 +308,7 @@ class LocalBackend:
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
-        bundle.refuse_mended()
-        rates = rates_with(self._configuration.rates)
-        made: list[Estimate | KindEstimate] = []
-        for document in bundle:
-            resource = document.resource
-            if isinstance(resource, AgentGroup):
-                made.append(await self._estimate_group(bundle, document, resource, minutes_per_case, rates))
-            else:
-                other = estimate_kind(resource, rates=rates)
-                if other is not None:
-                    made.append(other)
-        return tuple(made)
-
-    async def _estimate_group(
-        self, bundle: SpecBundle, document: LoadedDocument, group: AgentGroup, minutes: Decimal, rates: Mapping[str, Decimal]
-    ) -> Estimate:
-        agent = next(
-            (each.resource for each in bundle if isinstance(each.resource, Agent) and each.resource.name == group.spec.agent), None
-        )
-        if agent is None:
-            stored = await self._applier.newest_agent(group.spec.agent)
-            if stored is None:
-                fault = document.fault(("spec", "agent"), f'there is no Agent "{group.spec.agent}", here or applied before')
-                raise NodusError.invalid_spec((fault,))
-            agent = stored[0]
-        notes: tuple[str, ...] = ()
-        simulated = notional = False
-        try:
-            model = self._applier.model_of(agent)
-            simulated, notional = model.simulated, model.notional
-            notes = _price_notes(agent, model)
-        except CatalogueProblem as problem:
-            notes = (f"it cannot be launched as it stands: {problem.detail}",)
-        try:
-            return estimate_group(
-                group=group,
-                agent=agent.spec,
-                minutes_per_case=minutes,
-                rates=rates,
-                simulated=simulated,
-                notional=notional,
-                extra_notes=notes,
-            )
-        except ValueError as error:
-            raise NodusError.invalid_spec((document.fault((), str(error)),)) from error
+        return await estimate_bundle(bundle, minutes_per_case, self._applier, rates_with(self._configuration.rates))
 
     async def get(self, kind: str, name: str) -> Resource:
         """One resource."""
@@ -497,23 +447,6 @@ class LocalBackend:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
-
-
-def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:
-    """What the model's price means for the agent's cap, before anything is launched."""
-    if model.price.free:
-        return ("The model costs nothing a token, so that no cap of it is ever reached.",) if not model.simulated else ()
-    spec = agent.spec
-    shortest = ModelRequest(spec.system, (ChatMessage("user", ""),), spec.model.max_tokens)
-    worst = usd_from_nano(model.price.worst_case_nano(input_bound(shortest), shortest.max_tokens))
-    if worst <= spec.per_run_max_cost_usd:
-        return ()
-    dollars, cap = display_usd(worst), display_usd(spec.per_run_max_cost_usd)
-    note = (
-        f"Even a call with an empty prompt may cost up to {dollars} (maxTokens {spec.model.max_tokens:,}), and a run's cap is {cap}: "
-        "every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens."
-    )
-    return (note,)
 
 
 async def open_backend(options: BackendOptions) -> Backend:

@@ -6,6 +6,7 @@
 import io
 import posixpath
 import tarfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,7 +199,7 @@ def _copy(archive: tarfile.TarFile, entry: ArchiveEntry, member: Member) -> None
 
 def _info(path: str, kind: bytes, mode: int, uid: int, gid: int) -> tarfile.TarInfo:
     info = tarfile.TarInfo(path)
-    info.type, info.mode, info.uid, info.gid = kind, mode, uid, gid
+    info.type, info.mode, info.uid, info.gid, info.mtime = kind, mode, uid, gid, int(time.time())
     return info
 
 

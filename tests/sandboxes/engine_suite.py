@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
+import pytest
 
 from local_backend.sandboxes.bubblewrap.engine import BubblewrapEngine, connect_bubblewrap
 from local_backend.sandboxes.docker.engine import connect_docker
@@ -90,6 +91,12 @@ def groups_of(found: FoundSandbox | str) -> list[Path]:
     """Control groups of a bubblewrap sandbox that are there."""
     name = found if isinstance(found, str) else found.id
     return [path for path in Path("/sys/fs/cgroup").glob("**/nodus/*") if path.name == name]
+
+
+def needs_groups(engine: SandboxEngine) -> None:
+    """Skip where the engine says that it has no limits for all programs of a sandbox together; CI has none such."""
+    if engine.facts.isolation == "weaker" and not os.environ.get("CI"):
+        pytest.skip(f"{engine.facts.engine} is weaker here: {engine.facts.weaknesses}")
 
 
 def is_bubblewrap(engine: SandboxEngine) -> bool:

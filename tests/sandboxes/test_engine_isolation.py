@@ -4,7 +4,7 @@ import asyncio
 import os
 
 import pytest
-from engine_suite import LIMITS, python, request, said, sandbox_of, secret_environ, shell, until
+from engine_suite import LIMITS, needs_groups, python, request, said, sandbox_of, secret_environ, shell, until
 
 from local_backend.sandboxes.interface import Limits, SandboxEngine, SandboxGoneError, SandboxRefusedError, User
 
@@ -207,6 +207,7 @@ for number in range(8):
         os._exit(0)
 for _ in range(8): os.wait()
 """
+    needs_groups(engine)
     async with sandbox_of(engine, "memory") as sandbox:
         done = await python(sandbox, one)
         assert done.exit_code != 0
@@ -271,6 +272,7 @@ began = time.monotonic()
 while time.process_time() < 0.3: pass
 print(time.monotonic() - began)
 """
+    needs_groups(engine)
     async with sandbox_of(engine, "cpu", limits=Limits(cpus=0.2, memory_bytes=64 << 20, pids=16, disk_bytes=8 << 20)) as sandbox:
         # A fifth of a processor: what takes 0.3 s takes 1.5 s or more, and a loaded machine only adds to it.
         assert float((await python(sandbox, script)).stdout) > 1.0

@@ -298,4 +298,12 @@ def test_both_interfaces_have_the_same_calls(name: str) -> None:
         assert inspect.getdoc(one) == inspect.getdoc(other)
         assert inspect.iscoroutinefunction(other)
         assert not inspect.iscoroutinefunction(one)
-    assert _signature(handles.submit_many) == _signature(aio.submit_many)
+
+
+@pytest.mark.parametrize("name", ["submit_many", "sandboxes", "check_environment"])
+def test_both_interfaces_have_the_same_functions(name: str) -> None:
+    one, other = getattr(handles, name), getattr(aio, name)
+    assert _signature(one) == _signature(other)
+    assert inspect.getdoc(one) == inspect.getdoc(other)
+    assert inspect.iscoroutinefunction(other)
+    assert getattr(nodus, name) is one

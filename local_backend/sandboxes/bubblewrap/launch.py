@@ -40,6 +40,7 @@ _BASE_LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib6
 _PLACES = ("/mnt", "/media", "/srv", "/opt")
 _FIXED = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/dev", "/sys", "/run", "/var", "/root")
 _STDERR_KEPT = 4096
+_OUTER_SECONDS = 5.0
 
 # Its threads live as long as this process does: to --die-with-parent, the parent is the thread that started it.
 THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="bubblewrap")
@@ -334,27 +335,25 @@ async def _run_helper(command: Sequence[str]) -> None:
 
 async def end(started: Started) -> None:
     """Kill a sandbox and wait until all of it is gone. Raises SandboxError when it does not go."""
-    kill(started)
-    until = time.monotonic() + ENGINE_SECONDS
+    if started.block >= 0:  # bwrap waits for its users no more.
+        os.close(started.block)
+        started.block = -1
+    with contextlib.suppress(ProcessLookupError):
+        if started.init_fd >= 0:
+            # With process 1 the kernel ends all that is inside; bwrap takes its exit code and ends too.
+            signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
+        else:
+            # bwrap's child, if there is one, still waits in bwrap's own session.
+            os.killpg(started.outer.pid, signal.SIGKILL)
     try:
         async with asyncio.timeout(ENGINE_SECONDS):
             if started.init_fd >= 0:
                 await readable(started.init_fd)
     except TimeoutError:
         raise SandboxError(f"Processes of the sandbox do not end (process 1 is {started.init} on this machine).") from None
+    began = time.monotonic()
     while started.outer.poll() is None:
-        if time.monotonic() > until:
-            raise SandboxError(f"bubblewrap does not end (process {started.outer.pid} on this machine).")
+        if time.monotonic() - began > _OUTER_SECONDS:
+            started.outer.kill()
         await asyncio.sleep(0.001)
     started.close()
-
-
-def kill(started: Started) -> None:
-    """SIGKILL to process 1, with which the kernel ends all that is inside, and to bwrap outside."""
-    with contextlib.suppress(ProcessLookupError):
-        if started.init_fd >= 0:
-            signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
-        else:
-            # bwrap's child, if there is one, still waits in bwrap's own session.
-            os.killpg(started.outer.pid, signal.SIGKILL)
-    started.outer.kill()

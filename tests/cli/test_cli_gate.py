@@ -31,6 +31,7 @@ def test_the_pass_rate_must_reach_the_gate(minimum: float, code: Exit) -> None:
         (Reason.EVALUATION_TIMEOUT, Exit.INFRASTRUCTURE),
         (Reason.MAX_COST_REACHED, Exit.CAP),
         (Reason.BUDGET_EXCEEDED, Exit.CAP),
+        (Reason.SANDBOX_LIMIT_REACHED, Exit.CAP),
         (Reason.KILLED, Exit.GATE),
         (Reason.TURN_LIMIT_REACHED, Exit.GATE),
         (Reason.INTERRUPTED, Exit.INTERRUPTED),

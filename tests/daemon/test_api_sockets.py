@@ -28,7 +28,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 class _Nobody:
     """Answers `info` alone; stands for a backend only as far as that goes."""
 
-    async def info(self) -> BackendInfo:
+    async def info(self, *, probe: bool = False) -> BackendInfo:
         """Nothing much."""
         return BackendInfo(name="none", version="0", workspace="", scheduling=False, scheduler_elsewhere=False)
 

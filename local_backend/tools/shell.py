@@ -117,14 +117,11 @@ class Shell:
 
     async def kill_everything(self) -> None:
         """Kill all processes of the agent; the next command gets a new shell. Raises SandboxError."""
-        live, self._live = self._live, None
         self._last_code = 0
-        try:
-            await self._within_grace(self._sandbox.kill_agent(), "kill the agent's processes")
-            self._spoiled = False
-        finally:
-            if live is not None:
-                await live.close()
+        # First, for an engine may hold back what it knows of ended processes as long as somebody should read their output, and does not.
+        await self.aclose()
+        await self._within_grace(self._sandbox.kill_agent(), "kill the agent's processes")
+        self._spoiled = False
 
     async def aclose(self) -> None:
         """Let go of the shell; its processes may go on."""

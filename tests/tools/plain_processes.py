@@ -51,10 +51,10 @@ class PlainProcess:
         self._process.stdin.close()
 
     async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
-        if self._sandbox.hangs:
-            await asyncio.Event().wait()
         while not (all(pump.done() for pump in self._pumps) and self._pieces.empty()):
             piece = await self._pieces.get()
+            if self._sandbox.hangs:
+                await asyncio.Event().wait()
             if piece is not None:
                 return piece
         return None
@@ -87,6 +87,7 @@ class PlainSandbox:
         self.image = "none"
         self.workdir = str(folder)
         self.started_at = datetime.now(UTC)
+        self.path = os.environ["PATH"]
         self.hangs = False
         self.gone = False
         self.kills = 0
@@ -113,7 +114,7 @@ class PlainSandbox:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd or self.workdir,
-            env={"PATH": os.environ["PATH"], "HOME": self.workdir, _MARK: self.id, **(environ or {})},
+            env={"PATH": self.path, "HOME": self.workdir, _MARK: self.id, **(environ or {})},
             start_new_session=True,
         )
         started = PlainProcess(process, self)

@@ -35,6 +35,7 @@ async def bash(toolbox: Toolbox, command: str) -> str:
     return (await done(toolbox, "bash", command=command)).removesuffix("[exit code 0]")
 
 
+@pytest.mark.every_engine
 async def test_a_written_file_is_read_back(toolbox: Toolbox, sandbox: Sandbox) -> None:
     said = await done(toolbox, "write", path="new/deep/a.txt", content="one\ntwo\n")
     assert said == f"Wrote {sandbox.workdir}/new/deep/a.txt: a new file, 2 lines, 8 bytes."
@@ -71,6 +72,7 @@ async def test_names_are_never_read_by_a_shell(toolbox: Toolbox, name: str) -> N
     assert await bash(toolbox, f"cat -- {shlex.quote('./' + name)}; ls hacked 2>/dev/null || true") == "c b\n"
 
 
+@pytest.mark.every_engine
 async def test_lines_of_a_file(toolbox: Toolbox, sandbox: Sandbox) -> None:
     await bash(toolbox, "seq 100 >f; printf end >>f")
     at = f"{sandbox.workdir}/f"
@@ -113,6 +115,7 @@ async def test_files_of_the_kernel_are_read(toolbox: Toolbox) -> None:
     assert "Name:" in await done(toolbox, "read", path="/proc/self/status")
 
 
+@pytest.mark.every_engine
 async def test_what_is_not_there_is_answered_with_what_is(toolbox: Toolbox, sandbox: Sandbox) -> None:
     await bash(toolbox, 'mkdir -p src/lib; touch src/a.py "src/b\'\n.py" src/.hidden; chmod +x src/a.py')
     expected = f"The folder {sandbox.workdir}/src has: .hidden, a.py, b'"
@@ -135,6 +138,7 @@ async def test_a_full_folder_is_listed_in_part(toolbox: Toolbox) -> None:
     assert len(text) < 1000
 
 
+@pytest.mark.every_engine
 async def test_an_edit_changes_what_was_asked_and_keeps_the_mode(toolbox: Toolbox, sandbox: Sandbox) -> None:
     await bash(toolbox, "printf 'a = 1\\nb = 2\\nc = 1\\n\\377' >f; chmod 751 f")
     said = await done(toolbox, "edit", path="f", old="b = 2", new="b = 3\nbb = 4")
@@ -155,6 +159,7 @@ async def test_a_write_keeps_the_mode_and_follows_a_link(toolbox: Toolbox) -> No
     )
 
 
+@pytest.mark.every_engine
 async def test_too_large_a_file(toolbox: Toolbox) -> None:
     await bash(toolbox, f"head -c {FILE_BYTES + 1} /dev/zero >f")
     assert "has 4,194,305 bytes; edit changes files of up to 4,194,304" in await failed(toolbox, "edit", path="f", old="a", new="b")
@@ -177,3 +182,33 @@ async def test_what_the_shell_does_reaches_no_file_tool(toolbox: Toolbox) -> Non
     )
     await done(toolbox, "write", path="f", content="x\n")
     assert (await done(toolbox, "read", path="f")).endswith("\nx\n")
+
+
+@pytest.mark.every_engine
+async def test_where_the_agent_may_not_write(toolbox: Toolbox) -> None:
+    for path in ("/usr/bin/x", "/etc/passwd", "/proc/1/environ", "/new/folder/x"):
+        text = await failed(toolbox, "write", path=path, content="x")
+        assert "may not write" in text or "was not written" in text
+    assert "may not read /proc/1/environ" in await failed(toolbox, "read", path="/proc/1/environ")
+    await bash(
+        toolbox,
+        "echo secret >f; chmod 0 f; mkdir shut; touch shut/f; chmod 0 shut; echo old >g; chmod 444 g; mkdir ro; echo x >ro/f; chmod 555 ro",
+    )
+    assert "may not read" in await failed(toolbox, "read", path="f")
+    assert "may not read" in await failed(toolbox, "edit", path="f", old="a", new="b")
+    assert "There is no file" in await failed(toolbox, "read", path="shut/f")
+    assert "may not write" in await failed(toolbox, "write", path="g", content="x")
+    assert "may not write" in await failed(toolbox, "edit", path="ro/f", old="x", new="y")
+    assert await bash(toolbox, "cat g ro/f") == "old\nx\n"
+
+
+@pytest.mark.every_engine
+async def test_no_space_is_told_and_leaves_the_old_file(toolbox: Toolbox) -> None:
+    await done(toolbox, "write", path="f", content="old\n")
+    await done(toolbox, "bash", command="head -c 200000000 /dev/zero >fill 2>/dev/null; ls -A")
+    text = await failed(toolbox, "write", path="f", content="x" * 1_000_000)
+    assert "no space is left. Remove files" in text
+    text = await failed(toolbox, "edit", path="f", old="old", new="n" * 1_000_000)
+    assert "no space is left. Remove files" in text
+    assert await bash(toolbox, "cat f; ls -A; rm fill") == "old\nf\nfill\n"
+    await done(toolbox, "write", path="f", content="new\n")

@@ -31,6 +31,7 @@ async def said(shell: Shell, command: str) -> tuple[str, int | None]:
     return result.output, result.exit_code
 
 
+@pytest.mark.every_engine
 async def test_state_stays_between_commands(shell: Shell, sandbox: Sandbox) -> None:
     assert await said(shell, "pwd") == (f"{sandbox.workdir}\n", 0)
     assert await said(shell, "mkdir -p 'a b'; cd 'a b'; x='1  2'; f() { echo \"f $1\"; return 7; }; export Y=z; set -f") == ("", 0)
@@ -51,6 +52,7 @@ async def test_exit_codes(shell: Shell) -> None:
     assert "no-such-program-here" in output
 
 
+@pytest.mark.every_engine
 async def test_both_outputs_in_their_order(shell: Shell) -> None:
     command = "for i in 1 2 3; do echo out$i; echo err$i >&2; done; sh -c 'echo child >&2; echo child'"
     assert await said(shell, command) == ("out1\nerr1\nout2\nerr2\nout3\nerr3\nchild\nchild\n", 0)
@@ -170,6 +172,7 @@ async def test_a_command_that_ends_the_shell(shell: Shell, command: str, code: i
     assert await said(shell, "echo $?") == ("0\n", 0)
 
 
+@pytest.mark.every_engine
 async def test_a_shell_that_ended_between_commands_is_told(shell: Shell) -> None:
     await said(shell, "echo $$ >pid; (while kill -0 $$ && ! [ -e go ]; do sleep 0.01; done; kill -9 $$; : >gone) >/dev/null 2>&1 &")
     other = Shell(shell._sandbox)
@@ -187,6 +190,7 @@ async def test_a_shell_that_ended_between_commands_is_told(shell: Shell) -> None
 GONE = 'state() { s=$(sed \'s/.*) //;s/ .*//\' /proc/$1/stat 2>/dev/null); [ -z "$s" ] || [ "$s" = Z ]; }; state $(cat pid) && echo gone'
 
 
+@pytest.mark.every_engine
 async def test_a_timeout_kills_all_that_the_agent_started(shell: Shell, sandbox: Sandbox) -> None:
     await said(shell, "mkdir deep; cd deep; x=1")
     command = "setsid sleep 1000 >/dev/null 2>&1 & echo $! >pid; trap '' TERM INT HUP; echo waiting; sh -c 'trap \"\" TERM; sleep 1000'"
@@ -202,6 +206,7 @@ async def test_what_hangs_ends_at_its_time(shell: Shell, command: str) -> None:
     assert await said(shell, "echo back") == ("back\n", 0)
 
 
+@pytest.mark.every_engine
 async def test_background_processes_go_on(shell: Shell) -> None:
     assert await said(shell, "(while ! [ -e go ]; do sleep 0.01; done; echo late) & echo $! >pid; echo now") == ("now\n", 0)
     assert await said(shell, "true") == ("", 0)
@@ -217,6 +222,7 @@ async def test_output_after_the_end_is_shown_with_the_next_command(shell: Shell)
     assert await said(shell, "echo next") == ("late\nnext\n", 0)
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("start", ["setsid sleep 1000 &", "(trap '' HUP; sleep 1000 &)", "nohup sleep 1000 &"])
 @pytest.mark.parametrize("end", ["echo on", "exit 4"])
 async def test_a_daemon_that_holds_the_output_open_holds_up_nothing(shell: Shell, start: str, end: str) -> None:
@@ -226,6 +232,7 @@ async def test_a_daemon_that_holds_the_output_open_holds_up_nothing(shell: Shell
     await shell.kill_everything()
 
 
+@pytest.mark.every_engine
 async def test_a_flood_is_cut_off_and_killed(shell: Shell) -> None:
     result = await run(shell, "echo start; sleep 1000 & echo $! >pid; yes 0123456789 | head -c 100000000; echo end")
     assert (result.exit_code, result.end) == (None, CommandEnd.FLOODED)
@@ -233,6 +240,31 @@ async def test_a_flood_is_cut_off_and_killed(shell: Shell) -> None:
     assert "bytes left out here" in result.output
     assert len(result.output) < 20_000
     assert await said(shell, GONE) == ("gone\n", 0)
+
+
+@pytest.mark.every_engine
+async def test_a_flood_in_the_background_is_found_by_the_next_command(shell: Shell) -> None:
+    await said(shell, "(while ! [ -e go ]; do sleep 0.01; done; exec yes) & true")
+    other = Shell(shell._sandbox)
+    await said(other, ": >go")
+    await other.aclose()
+    result = await run(shell, "sleep 1000")
+    assert result.end is CommandEnd.FLOODED
+    assert await said(shell, "echo back") == ("back\n", 0)
+
+
+@pytest.mark.every_engine
+async def test_a_fork_bomb_leaves_a_shell_after_its_time(shell: Shell) -> None:
+    result = await run(shell, "b() { b | b & b; }; b >/dev/null 2>&1; sleep 1000", 1)
+    assert result.end is not CommandEnd.FINISHED
+    assert await said(shell, "echo back") == ("back\n", 0)
+
+
+@pytest.mark.every_engine
+async def test_who_takes_all_memory_loses_a_process_or_the_shell_and_no_more(shell: Shell) -> None:
+    result = await run(shell, "tail /dev/zero")  # It keeps a line that never ends.
+    assert result.exit_code not in {0, None}
+    assert await said(shell, "echo back") == ("back\n", 0)
 
 
 async def test_a_long_output_keeps_its_beginning_and_its_end(shell: Shell) -> None:
@@ -248,6 +280,7 @@ async def test_no_line_break_at_the_end(shell: Shell) -> None:
     assert await said(shell, "printf def >&2") == ("def", 0)
 
 
+@pytest.mark.every_engine
 async def test_hostile_bytes(shell: Shell) -> None:
     output, code = await said(shell, r"printf '\033[2J\033]0;t\007\000\377\376\355\240\200\r\b.'")
     assert (output, code) == ("\x1b[2J\x1b]0;t\x07\0\ufffd\ufffd\ufffd\ufffd\ufffd\r\b.", 0)
@@ -319,6 +352,7 @@ async def test_folders_with_odd_names_are_found_again(shell: Shell, sandbox: San
     assert await said(shell, "pwd") == (f"{sandbox.workdir}/{name}\n", 0)
 
 
+@pytest.mark.every_engine
 async def test_a_large_command_arrives_whole(shell: Shell) -> None:
     text = "".join(f"line {number} 'q'\n" for number in range(20_000))
     assert await said(shell, f"wc -c <<'E'\n{text}E") == (f"{len(text)}\n", 0)
@@ -329,6 +363,7 @@ async def test_a_large_command_arrives_whole(shell: Shell) -> None:
     assert code == 0
 
 
+@pytest.mark.every_engine
 async def test_a_cancelled_command_is_killed_before_the_next_one(shell: Shell) -> None:
     await said(shell, "true")
     task = asyncio.create_task(run(shell, "sleep 1000 & echo $! >pid; : >started; wait"))
@@ -341,6 +376,7 @@ async def test_a_cancelled_command_is_killed_before_the_next_one(shell: Shell) -
     assert await said(shell, GONE) == ("gone\n", 0)
 
 
+@pytest.mark.every_engine
 async def test_nothing_of_the_process_that_starts_it_is_in_its_environment(shell: Shell) -> None:
     output, _ = await said(shell, "env; cat /proc/$$/environ | tr '\\0' '\\n'")
     assert "NODUS_HOME" not in output

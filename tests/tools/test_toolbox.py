@@ -8,6 +8,8 @@ from local_backend.models.wire import ToolCall
 from local_backend.sandboxes.interface import Sandbox
 from local_backend.tools.toolbox import Toolbox, ToolboxState, ToolOutcome
 
+pytestmark = pytest.mark.every_engine
+
 
 async def call(toolbox: Toolbox, tool: str, number: int = 1, **arguments: object) -> ToolOutcome:
     outcome = await toolbox.call(ToolCall(f"call-{number}", tool, json.dumps(arguments)))

@@ -34,3 +34,18 @@ async def test_a_broken_link_says_how_old_the_data_is() -> None:
 
 async def test_a_backend_in_this_process_has_no_link() -> None:
     assert not isinstance(ScriptedBackend(), Linked)
+
+
+async def test_the_count_of_sandboxes_is_asked_for_through_a_link_that_holds() -> None:
+    backend = LinkedBackend()
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        backend.sandboxes_running = 1
+        backend.link = replace(backend.link, connected=False)
+        app._look_afar()
+        await settled(app, pilot)
+        assert app.services.sandboxes() == 0
+        backend.link = LinkState(connected=True, since=NOW, last_heard=NOW)
+        app._look_afar()
+        await settled(app, pilot)
+        assert "□ 1 sandbox running" in screen_text(app)
+        assert not app._looking_afar

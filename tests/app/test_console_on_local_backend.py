@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from console_driver import press, screen_lines, screen_text, settled
 
 from local_backend.backend import open_backend
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.backend import BackendOptions
+from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 
 CONFIGURATION = """\
 models:
@@ -75,3 +77,42 @@ async def test_from_a_spec_file_to_verdicts_in_one_terminal(tmp_path: Path) -> N
             assert "Settled" in screen_text(app)
             await press(app, pilot, "x")
             assert "there is nothing to kill" in screen_text(app)
+
+
+BOXED = """\
+  - family: boxed
+    provider: simulated
+    name: simulated-boxed
+    price: {inputPerMTok: "1.00", outputPerMTok: "5.00", notional: true}
+    simulated:
+      accuracy: 1.0
+      outputTokens: 20
+      script:
+        - text: I make a file.
+          tools: [{name: bash, arguments: {command: "printf 42 > answer.txt; seq 50; exit 3"}}]
+"""
+
+
+async def test_an_agent_with_tools_is_read_and_its_file_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODUS_SANDBOX_ENGINE", "bubblewrap")
+    monkeypatch.chdir(tmp_path)
+    config, spec = tmp_path / "config.yaml", tmp_path / "boxed.yaml"
+    config.write_text(CONFIGURATION + BOXED, encoding="utf-8")
+    text = SPEC.replace("[quick]", "[boxed]").replace('"0.06"', '"1.00"').replace("tasks: 8", "tasks: 2")
+    spec.write_text(text.replace('perRunMaxCostUSD: "0.05"', 'perRunMaxCostUSD: "0.05"\n  tools: [bash, submit]'), encoding="utf-8")
+    async with await open_backend(BackendOptions(home=tmp_path / "home", config=config, role="work")) as backend:
+        await backend.apply(load_specs([SpecSource("boxed.yaml", spec.read_bytes(), tmp_path)]))
+        app = NodusApp(backend, state_folder=tmp_path, start_at="sums")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "● Completed" in screen_lines(app)[0], "every case ends")
+            assert "sandboxes" in screen_text(app)
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "▸ bash  printf 42" in screen_text(app), "the tool call")
+            assert "sandbox bubblewrap · ■" in screen_text(app)
+            assert "! exit 3" in screen_text(app)
+            assert "more lines (o shows all)" in screen_text(app)
+            await press(app, pilot, "f")
+            await until(app, pilot, lambda: "answer.txt" in screen_text(app), "the files")
+            await press(app, pilot, "enter", "enter")
+            await until(app, pilot, lambda: "Saved" in screen_text(app), "the file")
+    assert (tmp_path / "answer.txt").read_text() == "42"

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_backend.environments.client import EnvironmentFacts, check
 from local_backend.environments.interface import ResolvedEnvironment
@@ -16,9 +17,14 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.wording import quoted
 
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
 ARITHMETIC_NAME = "nodus/arithmetic-v2"
 ARITHMETIC_VERSION = "2.0.0"
 SPLITS = ("train", "test")
+WEAKER = "the tests of task folders run as the same user as what the agent wrote, which could read them and forge their outcome"
+WEAKER_WITH_NETWORK = f"{WEAKER}; and they may reach the network, so that it could as well"
 
 
 class UnknownEnvironmentError(NodusError):
@@ -136,8 +142,11 @@ def own_environment(environment: Environment) -> ResolvedEnvironment:
                 f"{'.'.join(path)} of environment {quoted(environment.name)} is a relative path and nothing says relative to which folder: "
                 "give an absolute path, or apply a spec file that lies beside it",
             )
-    source = "folder" if environment.spec.folder is not None else "file"
-    return ResolvedEnvironment(environment.name, environment.spec.version, source, {"spec": environment.spec.to_document()})
+    options: dict[str, JsonValue] = {"spec": environment.spec.to_document()}
+    if environment.spec.folder is None:
+        return ResolvedEnvironment(environment.name, environment.spec.version, "file", options)
+    options["weakerGrader"] = WEAKER_WITH_NETWORK if environment.spec.tests_network else WEAKER
+    return ResolvedEnvironment(environment.name, environment.spec.version, "folder", options)
 
 
 def _check_version(name: str, version: str, known: str) -> None:

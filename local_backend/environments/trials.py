@@ -62,7 +62,8 @@ class Reference:
 class Trial:
     """How the answers to one task are judged."""
 
-    kind: Literal["program", "pytest"]
+    kind: Literal["program", "pytest", "harbor", "terminal-bench"]
+    """The last two are the tests of task folders: the command runs as the agent in the work folder, and leaves what its format defines."""
     command: tuple[str, ...] = ()
     """Of kind program: run as root in `/grader`."""
     grader_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
@@ -90,7 +91,7 @@ class Trial:
     extra_folders: tuple[str, ...] = ()
     """More writable folders by absolute path, for foreign tests that expect theirs at fixed places. Judged code may write there, too."""
     root_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
-    """More files of the grader's by absolute path, in `extra_folders`, each of which root then takes from judged code."""
+    """More files of the grader's by absolute path, in `extra_folders`: judged code may read them, and neither change nor remove them."""
     reference: Reference | None = field(default=None, repr=False)
 
     def fingerprint(self) -> list[object]:

@@ -77,6 +77,10 @@ def make_source(environment: Mapping[str, Any]) -> TaskSource:
             from local_backend.environments.reasoning_gym_source import ReasoningGymSource  # noqa: PLC0415
 
             return ReasoningGymSource(str(environment["options"]["dataset"]))
+        case "folder":
+            from local_backend.environments.task_folders.source import TaskFolderSource  # noqa: PLC0415
+
+            return TaskFolderSource(environment["options"])
         case "file":
             from local_backend.environments.task_file_source import TaskFileSource  # noqa: PLC0415
 

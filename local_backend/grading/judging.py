@@ -12,9 +12,10 @@ from pathlib import Path
 from local_backend.environments.interface import Workbench
 from local_backend.environments.secret_tasks import Judgement, SecretTask, failure, invalid
 from local_backend.environments.trials import Reference, TaskFile, Trial
+from local_backend.grading.foreign import judge_foreign
 from local_backend.grading.submissions import Submission, Use, submission
 from local_backend.grading.verdicts import LARGEST_VERDICT, from_reward, from_verdict
-from local_backend.sandboxes.archives import ArchiveError, pack
+from local_backend.sandboxes.archives import ArchiveLimitError, entries, pack
 from local_backend.sandboxes.interface import (
     ENGINE_SECONDS,
     GRADER_FOLDER,
@@ -36,6 +37,7 @@ _SOLUTION_SHARE = 0.7
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _GRADER_TMP = f"{GRADER_FOLDER}/tmp"  # noqa: S108  # Below a folder that only root reaches.
 _NO_FILE = 41
+_PAGE = 4096
 _INSIDE = Path(__file__).parent / "inside"
 _REFERENCE_FOLDER = "/tmp/reference"  # noqa: S108  # In the sandbox, where nobody else is.
 _RUN_TESTS = "import sys; sys.path.insert(0, '/grader'); from nodus_grading.testing import main; sys.exit(main())"
@@ -77,10 +79,13 @@ class Judge:
             return Judged(given)
         purpose: Purpose = "grading" if use == "answer" else "check"
         try:
+            room = await asyncio.to_thread(_room, given.files)
             image = await self._image(trial, task.workbench)
             seconds = START_UP_SECONDS + trial.limits.seconds + (given.script.script_seconds if given.script is not None else 0)
             began(seconds)
-            return await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds))
+            return await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds, room))
+        except ArchiveLimitError as error:
+            return Judged(invalid(f"the answer has too many files: {error}"))
         except SandboxError as error:
             return Judged(failure(f"the grading sandbox failed: {error}"))
 
@@ -112,8 +117,19 @@ class Judge:
         return {**self._library, **trial.grader_files, **files}
 
 
-def _request(task: SecretTask, trial: Trial, image: str | None, purpose: Purpose, pool: SandboxPool, seconds: float) -> SandboxRequest:
+def _room(files: Path | None) -> int:
+    """Bytes of memory that an agent's files take. Blocks. Raises ArchiveError."""
+    if files is None:
+        return 0
+    return sum(_PAGE + -(-entry.size // _PAGE) * _PAGE for entry in entries(files))
+
+
+def _request(
+    task: SecretTask, trial: Trial, image: str | None, purpose: Purpose, pool: SandboxPool, seconds: float, room: int
+) -> SandboxRequest:
     limits = trial.limits
+    # The work folder gets half of the disk: there is room for the agent's files and, beside them, for what judged code writes.
+    disk = limits.disk_bytes + 2 * room
     bench = task.workbench or Workbench()
     return SandboxRequest(
         run=task.id,
@@ -121,7 +137,7 @@ def _request(task: SecretTask, trial: Trial, image: str | None, purpose: Purpose
         owner=pool.owner,
         lifetime_seconds=seconds,
         # Files lie in memory: judged code that fills the disk must not take the grader's.
-        limits=Limits(limits.cpus, limits.memory_bytes + limits.disk_bytes, limits.pids, limits.disk_bytes),
+        limits=Limits(limits.cpus, limits.memory_bytes + disk, limits.pids, disk),
         network=trial.network,
         image=image,
         workdir=bench.workdir,
@@ -130,15 +146,18 @@ def _request(task: SecretTask, trial: Trial, image: str | None, purpose: Purpose
 
 
 async def _judged(sandbox: Sandbox, trial: Trial, given: Submission, grader_files: Mapping[str, TaskFile]) -> Judgement:
-    wrong = await _place_answer(sandbox, trial, given)
+    wrong = await _place_answer(sandbox, given)
     if wrong is not None:
         return wrong
     # Nothing of the judged user lives on when the answers come.
     await sandbox.kill_agent()
-    await _place(sandbox, grader_files, user=User.ROOT, folder=GRADER_FOLDER)
+    if trial.kind in {"program", "pytest"}:
+        await _place(sandbox, grader_files, user=User.ROOT, folder=GRADER_FOLDER)
     for folder in sorted({path.rpartition("/")[0] for path in trial.root_files}):
         there = {path.rpartition("/")[2]: file for path, file in trial.root_files.items() if path.rpartition("/")[0] == folder}
         await _place(sandbox, there, user=User.ROOT, folder=folder)
+    if trial.kind in {"harbor", "terminal-bench"}:
+        return await judge_foreign(sandbox, trial)
     ended = await run(
         sandbox,
         # What a grader prints may be an answer: nobody reads it.
@@ -154,18 +173,12 @@ async def _judged(sandbox: Sandbox, trial: Trial, given: Submission, grader_file
     return await _verdict(sandbox, trial, ended.exit_code)
 
 
-async def _place_answer(sandbox: Sandbox, trial: Trial, given: Submission) -> Judgement | None:
+async def _place_answer(sandbox: Sandbox, given: Submission) -> Judgement | None:
     """Put the answer into the work folder, as the agent; the judgement where it turns out that it cannot be judged."""
     if given.files is not None:
-        if trial.image is not None or sandbox.image:
-            # The image's own files are in the archive as the agent left them.
-            await run(sandbox, ("sh", "-c", "rm -rf -- ./* ./.[!.]* ./..?*"), timeout=FILES_SECONDS, cwd=sandbox.workdir)
-        try:
-            found = await put_archive(
-                sandbox, given.files, user=User.AGENT, folder=sandbox.workdir, limit_bytes=trial.limits.disk_bytes // 2
-            )
-        except ArchiveError as error:
-            return failure(f"the answer's files cannot be put into the grading sandbox: {error}")
+        # What an image has there is in the archive, as the agent left it.
+        await run(sandbox, ("sh", "-c", "rm -rf -- ./* ./.[!.]* ./..?*"), timeout=FILES_SECONDS, cwd=sandbox.workdir)
+        found = await put_archive(sandbox, given.files, user=User.AGENT, folder=sandbox.workdir)
         kinds = {entry.path: entry.kind for entry in found.entries} if found is not None else {}
         if given.needs is not None and kinds.get(given.needs) != "file":
             return invalid(f"there is no file {given.needs}")
@@ -178,9 +191,8 @@ async def _place_answer(sandbox: Sandbox, trial: Trial, given: Submission) -> Ju
 
 async def _solve(sandbox: Sandbox, reference: Reference) -> Judgement | None:
     await _place(sandbox, reference.script_files, user=User.AGENT, folder=_REFERENCE_FOLDER)
-    solved = await run(
-        sandbox, reference.script, timeout=reference.script_seconds, user=User.AGENT, cwd=sandbox.workdir, environ={"PATH": _PATH}
-    )
+    # With the image's own variables, as an agent would work.
+    solved = await run(sandbox, reference.script, timeout=reference.script_seconds, user=User.AGENT, cwd=sandbox.workdir)
     if solved.timed_out:
         return failure(f"the reference solution's script did not finish within {reference.script_seconds:g} seconds")
     if solved.exit_code != 0:

@@ -215,6 +215,18 @@ class EnvironmentSpec(ContractModel):
     """In place of `file`: a folder with one folder a task, relative to the spec's own."""
     layout: Literal["harbor", "terminal-bench"] | None = Field(default=None, validate_default=True)
     """How the task folders in `folder` are laid out."""
+    exclude: tuple[Argument, ...] = Field(default=(), max_length=10_000)
+    """Task folders that are left out, by name."""
+    tests_network: bool = False
+    """Whether the tests of task folders may reach the network, as many of them expect; what the agent wrote then can as well."""
+
+    @field_validator("exclude", "tests_network")
+    @classmethod
+    def _of_folder(cls, value: object, info: ValidationInfo) -> object:
+        if value and info.data.get("folder") is None and "folder" in info.data:
+            raise PydanticCustomError("task_folder", f"{'exclude' if info.field_name == 'exclude' else 'testsNetwork'} is for task folders")
+        return value
+
     file: str | None = Field(default=None, min_length=1, validate_default=True)
     """The task file, relative to the spec's own folder."""
     format: Literal["jsonl", "csv", "yaml"] | None = None

@@ -329,6 +329,8 @@ class Workplace:
         await self._close()
 
     async def _keep(self, sandbox: Sandbox) -> None:
+        if self._toolbox is not None:
+            await self._toolbox.aclose()  # First: an engine may hold a process's end back while its output waits to be read.
         await sandbox.kill_agent()
         target = self._around.artifacts.path(self._run.name)
         await fetch_folder(sandbox, self.workdir, user=User.AGENT, target=target, limit_bytes=2 * self._limits().disk_bytes)

@@ -136,7 +136,7 @@ class SandboxPool:
     async def prepare(self, image: str | None, progress: Progress) -> str:
         """The image with its digest, made ready once for all who ask at the same time. Raises SandboxError."""
         engine = await self.engine()
-        return await self._once(f"image {image or ''}", progress, lambda tell: engine.prepare(image, tell))
+        return await self._once(_image_key(image), progress, lambda tell: engine.prepare(image, tell))
 
     async def build(self, folder: str, tag: str, progress: Progress) -> str:
         """The image that a folder's Dockerfile makes, built once. Raises SandboxError."""
@@ -161,7 +161,12 @@ class SandboxPool:
 
     async def create(self, request: SandboxRequest) -> Sandbox:
         """Start a sandbox. Raises SandboxError."""
-        return await (await self.engine()).create(request)
+        engine = await self.engine()
+        try:
+            return await engine.create(request)
+        except SandboxError:
+            self._preparing.pop(_image_key(request.image), None)  # It may have been removed since: the next who asks has it looked for.
+            raise
 
     async def dispose(self, sandbox: Sandbox) -> None:
         """End a sandbox. Where the engine fails or hangs at it, it is tried again until it is gone or the pool closes. Never raises."""
@@ -195,6 +200,10 @@ class SandboxPool:
             engine = self._choosing.result()[0]
             if engine is not None:
                 await engine.aclose()
+
+
+def _image_key(image: str | None) -> str:
+    return f"image {image or ''}"
 
 
 async def _awaited(make: Callable[[], Awaitable[T]]) -> T:

@@ -1,7 +1,9 @@
 """What is decided of Docker sandboxes without an engine: configuration, facts, progress, and the framing of streams."""
 
 import asyncio
+import errno
 import itertools
+import json
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_backend.sandboxes.bubblewrap import seccomp
 from local_backend.sandboxes.docker.containers import ImageFacts, container_config, found_sandbox, writable_folders
-from local_backend.sandboxes.docker.facts import engine_facts
+from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
 from local_backend.sandboxes.docker.progress import PullProgress
 from local_backend.sandboxes.interface import Limits, Owner, SandboxError, SandboxRequest
@@ -35,11 +38,11 @@ def test_the_folders_together_are_no_larger_than_the_disk(disk: int, extra: set[
     assert folders["/task"] == disk - disk // 2
 
 
-def test_an_episode_has_no_right_of_roots_and_no_grader_folder() -> None:
+def test_roots_one_right_in_an_episode_is_to_end_the_agents_programs_and_there_is_no_grader_folder() -> None:
     config = container_config(_request(), _IMAGE)
     host = config["HostConfig"]
     assert host["CapDrop"] == ["ALL"]
-    assert host["CapAdd"] == []
+    assert host["CapAdd"] == ["KILL"]
     assert "/grader" not in host["Tmpfs"]
     assert host["NetworkMode"] == "none"
     assert host["Memory"] == host["MemorySwap"] == 1 << 30
@@ -60,6 +63,20 @@ def test_labels_come_back_as_they_were_and_damaged_ones_give_an_owner_that_nobod
     assert found.created_at == datetime(1970, 1, 1, tzinfo=UTC)
     damaged = found_sandbox({"Id": "c", "Labels": {"nodus.run": "r", "nodus.pid": "x"}, "Image": "other"})
     assert (damaged.owner, damaged.image, damaged.created_at) == (Owner(host="", pid=0, started=""), "other", None)
+
+
+def test_system_calls_are_filtered_where_the_engine_takes_a_filter_and_no_less_than_under_bubblewrap() -> None:
+    security = container_config(_request(), _IMAGE)["HostConfig"]["SecurityOpt"]
+    rules = json.loads(security[1].removeprefix("seccomp="))["syscalls"]
+    refused = {name for rule in rules if not rule["args"] for name in rule["names"]}
+    assert {*seccomp._DENIED["x86_64"], *seccomp._SINCE_5_1, "clone3"} <= refused
+    assert next(rule["errnoRet"] for rule in rules if "clone3" in rule["names"]) == errno.ENOSYS
+    partly = {name for rule in rules if rule["args"] for name in rule["names"]}
+    assert {"clone", "socket", "ioctl", "kill", "tgkill", "pidfd_send_signal", "fcntl"} <= partly
+    assert container_config(_request(), _IMAGE, filtered=False)["HostConfig"]["SecurityOpt"] == ["no-new-privileges"]
+    assert takes_filter({}, {"SecurityOptions": ["name=seccomp,profile=default"]})
+    assert not takes_filter({}, {"SecurityOptions": ["name=apparmor"]})
+    assert not takes_filter({"Components": [{"Name": "Podman Engine"}]}, {"SecurityOptions": ["name=seccomp,profile=default"]})
 
 
 _GOOD = {

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from local_backend.sandboxes.docker.seccomp import profile
 from local_backend.sandboxes.interface import AGENT_HOME, GRADER_FOLDER, FoundSandbox, Owner, SandboxRefusedError, SandboxRequest
 
 RUN_LABEL = "nodus.run"
@@ -61,8 +62,8 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
     return {work: request.limits.disk_bytes - half} | {path: half // len(others) for path in others}
 
 
-def container_config(request: SandboxRequest, image: ImageFacts) -> dict[str, Any]:
-    """The body of the engine's create request."""
+def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bool = True) -> dict[str, Any]:
+    """The body of the engine's create request. `filtered`: with our own filter of system calls, which not every engine takes."""
     limits = request.limits
     grading = request.purpose != "episode"
     shared = {TEMPORARY, *request.extra_folders}
@@ -99,9 +100,9 @@ def container_config(request: SandboxRequest, image: ImageFacts) -> dict[str, An
             "AutoRemove": True,
             "NetworkMode": "default" if request.network else "none",
             "CapDrop": ["ALL"],
-            # The grader starts code as the other user, and ends it.
-            "CapAdd": ["SETUID", "SETGID", "KILL"] if grading else [],
-            "SecurityOpt": ["no-new-privileges"],
+            # Root ends the agent's programs, whatever they do against it. The grader also starts code as the other user.
+            "CapAdd": ["SETUID", "SETGID", "KILL"] if grading else ["KILL"],
+            "SecurityOpt": ["no-new-privileges", *([f"seccomp={profile()}"] if filtered else [])],
             "Privileged": False,
             "ReadonlyRootfs": True,
             "Tmpfs": tmpfs,

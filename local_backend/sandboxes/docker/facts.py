@@ -37,7 +37,15 @@ def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineF
     )
 
 
+def takes_filter(version: Mapping[str, Any], info: Mapping[str, Any]) -> bool:
+    """Whether sandboxes get our own filter of system calls. Podman takes a filter as a file of its machine only, and has its own."""
+    return any("name=seccomp" in str(option) for option in info.get("SecurityOptions") or ()) and not _is_podman(version)
+
+
 def _version(version: Mapping[str, Any]) -> str:
     number = str(version.get("Version", ""))
-    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
-    return f"{number} (Podman)" if any("podman" in name.lower() for name in names) else number
+    return f"{number} (Podman)" if _is_podman(version) else number
+
+
+def _is_podman(version: Mapping[str, Any]) -> bool:
+    return any("podman" in str(part.get("Name", "")).lower() for part in version.get("Components") or ())

@@ -10,7 +10,7 @@ from local_backend.sandboxes.docker.process import DockerProcess, is_running, st
 from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, User
 
 _KILL = """
-kill -9 -1 2>/dev/null
+[ "$1" = agent ] && kill -9 -1 2>/dev/null
 rounds=0
 while [ $rounds -lt 2000 ]; do
   left=
@@ -23,15 +23,18 @@ while [ $rounds -lt 2000 ]; do
         Uid:) uid=$value; break ;;
       esac
     done <"$each/status"
-    [ "$uid" = 1000 ] && [ "$state" != Z ] && left=yes
+    [ "$uid" = 1000 ] && [ "$state" != Z ] && left=yes && kill -9 "${each#/proc/}"
   done
   [ -z "$left" ] && exit 0
-  kill -9 -1
+  [ "$1" = agent ] && kill -9 -1
   rounds=$((rounds + 1))
 done 2>/dev/null
 exit 1
 """
-"""All of it is the shell's own, so that it needs no second process where the agent has taken them all, and no program of the image."""
+"""All of it is the shell's own, so that it needs no second process where the agent has taken them all, and no program of the image.
+
+As the agent it ends all of them at once, which no fork can slip past; but it can be killed by them before it begins. As root it cannot.
+"""
 
 _SPARE_PIDS = 32
 _KILL_SECONDS = 20.0
@@ -104,7 +107,7 @@ class DockerSandbox:
     async def kill_agent(self) -> None:
         """SIGKILL every process of the agent's uid, and wait until they are gone."""
         try:
-            if await self._kill():
+            if await self._kill(User.AGENT):
                 return
         except SandboxGoneError:
             raise
@@ -114,7 +117,7 @@ class DockerSandbox:
         # The agent may have taken all processes that it may have: then nobody else can start one. The sandbox gets a few more meanwhile.
         await self._limit_pids(self._facts.pids + _SPARE_PIDS)
         try:
-            if not await self._kill():
+            if not (await self._kill_bluntly() or await self._kill(User.ROOT)):
                 raise SandboxError("processes of the agent could not be killed")
         finally:
             await self._limit_pids(self._facts.pids)
@@ -127,11 +130,25 @@ class DockerSandbox:
         """End and remove it."""
         await remove_container(self._client, self.id)
 
-    async def _kill(self) -> bool:
+    async def _kill_bluntly(self) -> bool:
+        try:
+            return await self._kill(User.AGENT)
+        except SandboxGoneError:
+            raise
+        except SandboxError:
+            return False  # What it should end has ended it.
+
+    async def _kill(self, user: User) -> bool:
         try:
             async with asyncio.timeout(min(_KILL_SECONDS, self._client.deadline)):
                 process = await start_process(
-                    self._client, self.id, ["/bin/sh", "-c", _KILL], user=User.AGENT, cwd="/", environ={}, sacrificed=False
+                    self._client,
+                    self.id,
+                    ["/bin/sh", "-c", _KILL, "sh", user.name.lower()],
+                    user=user,
+                    cwd="/",
+                    environ={},
+                    sacrificed=False,
                 )
                 try:
                     while await process.read() is not None:

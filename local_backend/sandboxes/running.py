@@ -113,6 +113,8 @@ async def run(
                     code, flooded = await _follow(process, kept, flood)
             except TimeoutError:
                 timed_out = True
+        # First let go of its pipes: an engine may be waiting for somebody to read what it holds.
+        await process.aclose()
         if (timed_out or flooded) and user is User.AGENT:
             await _kill(sandbox)
     except asyncio.CancelledError:

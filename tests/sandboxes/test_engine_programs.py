@@ -81,12 +81,12 @@ async def test_a_program_that_takes_too_long_is_ended_with_its_children(engine: 
         done = await shell(sandbox, "trap '' TERM; echo begun; setsid sleep 900 & sleep 900 & while :; do sleep 900; done", timeout=1.0)
         assert (done.exit_code, done.timed_out, done.stdout) == (None, True, b"begun\n")
         assert time.monotonic() - began < 30
-        assert await said(sandbox, "pgrep -c sleep || true") == "0\n"
+        assert await said(sandbox, "pgrep -u 1000 -c sleep || true") == "0\n"
 
 
 async def test_a_stopped_program_is_ended_too(engine: SandboxEngine) -> None:
     async with sandbox_of(engine, "stopped") as sandbox:
-        assert (await shell(sandbox, "kill -STOP $$", timeout=1.0)).timed_out
+        assert (await shell(sandbox, "kill -STOP $$; sleep 900", timeout=1.0)).timed_out
         assert await said(sandbox, "pgrep -u 1000 -c . || true", user=User.ROOT) == "0\n"
 
 
@@ -96,7 +96,7 @@ async def test_a_flood_of_output_is_cut_and_its_program_ended(engine: SandboxEng
         assert (done.exit_code, done.flooded, done.timed_out) == (None, True, False)
         assert len(done.stdout) < 1100
         assert done.dropped > (1 << 20) - 2000
-        assert await said(sandbox, "pgrep -c yes || true") == "0\n"
+        assert await said(sandbox, "pgrep -u 1000 -c yes || true") == "0\n"
 
 
 async def test_long_output_keeps_its_head_and_its_tail(engine: SandboxEngine) -> None:
@@ -113,9 +113,9 @@ async def test_a_program_left_in_the_background_holds_nothing_up(engine: Sandbox
         done = await shell(sandbox, "sleep 900 & echo started", timeout=20)
         assert (done.exit_code, done.timed_out) == (0, False)
         assert done.stdout == b"started\n"
-        assert await said(sandbox, "pgrep -c sleep") == "1\n"
+        assert await said(sandbox, "pgrep -u 1000 -c sleep") == "1\n"
         await sandbox.kill_agent()
-        assert await said(sandbox, "pgrep -c sleep || true") == "0\n"
+        assert await said(sandbox, "pgrep -u 1000 -c sleep || true") == "0\n"
 
 
 async def test_kill_agent_spares_root(engine: SandboxEngine) -> None:
@@ -158,7 +158,7 @@ async def test_a_cancelled_program_does_not_go_on(engine: SandboxEngine) -> None
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await said(sandbox, "pgrep -c sleep || true") == "0\n"
+        assert await said(sandbox, "pgrep -u 1000 -c sleep || true") == "0\n"
 
 
 async def _exists(sandbox: object, path: str) -> bool:

@@ -48,10 +48,11 @@ async def test_what_is_listed_of_a_sandbox(engine: SandboxEngine) -> None:
 async def test_nothing_stays_of_a_sandbox_that_was_ended(engine: SandboxEngine) -> None:
     mounts = _mounts()
     async with sandbox_of(engine, "gone") as sandbox:
-        await sandbox.spawn(["sh", "-c", "trap '' TERM HUP; while :; do sleep 1; done # nodus-marker-gone"])
+        process = await sandbox.spawn(["sh", "-c", "trap '' TERM HUP; while :; do sleep 1; done # nodus-marker-gone"])
         await until(lambda: marked("nodus-marker-gone"))
         assert not is_bubblewrap(engine) or engine.facts.isolation == "weaker" or groups_of(sandbox.id)
         assert await sandbox.alive()
+    await process.aclose()
     assert marked("nodus-marker-gone") == []
     assert await found_of(engine, "gone") == []
     assert groups_of(sandbox.id) == []

@@ -1,7 +1,7 @@
 """The gold check: each task's reference solution and an empty answer through the task's own grader."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Literal, NamedTuple
 
@@ -54,10 +54,11 @@ async def check_gold(
     engine: str | None,
     workspace: str = "",
     environ: Mapping[str, str] | None = None,
-) -> AsyncIterator[GoldCase]:
+) -> AsyncGenerator[GoldCase, None]:
     """Check an environment, case by case as they are done; of a split or both, of the first `tasks` tasks of each or of all.
 
-    `engine` makes the sandboxes where the environment needs some. Raises NodusError when the tasks cannot be made.
+    `engine` makes the sandboxes where the environment needs some. Close it (`contextlib.aclosing`) when leaving early, so that its process
+    ends. Raises NodusError when the tasks cannot be made.
     """
     for batch in gold_batches(facts, split=split, tasks=tasks):
         worker = await start_grader(

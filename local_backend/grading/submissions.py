@@ -50,7 +50,9 @@ def submission(task: SecretTask, trial: Trial, completion: str, files: Path | No
         case "reference":
             return _reference(trial, given)
         case "empty":
-            return Submission(placed=given if trial.solution == "files" else _with_text(trial, given, ""))
+            # The untouched folder; but a solution file is there, so that it is the grader that finds nothing in it.
+            untouched = trial.solution == "files" and (trial.solution_file is None or trial.solution_file in given)
+            return Submission(placed=given if untouched else _with_text(trial, given, ""))
         case "answer":
             return _answer(trial, given, clean_text(completion), files)
 

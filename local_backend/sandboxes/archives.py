@@ -27,6 +27,10 @@ class ArchiveError(SandboxError):
     """An archive cannot be used. The text says why; it quotes nothing of what is in it but paths, as Python writes them."""
 
 
+class ArchiveLimitError(ArchiveError):
+    """An archive is sound, but holds too much: the doing of whoever filled the folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
     """One path of a sanitised archive."""
@@ -84,7 +88,7 @@ def sanitise(source: Path | IO[bytes], target: IO[bytes], *, limit_bytes: int, l
         try:
             for count, member in enumerate(read_members(file), start=1):
                 if count > limit_entries:
-                    raise ArchiveError(f"The archive holds more than {limit_entries} entries.")
+                    raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
                 entry, why = _judge(member, kept)
                 if entry is None:
                     if why:
@@ -92,7 +96,7 @@ def sanitise(source: Path | IO[bytes], target: IO[bytes], *, limit_bytes: int, l
                     continue
                 size += entry.size
                 if size > limit_bytes:
-                    raise ArchiveError(f"The archive's files are larger than {limit_bytes} bytes together.")
+                    raise ArchiveLimitError(f"The archive's files are larger than {limit_bytes} bytes together.")
                 kept[entry.path] = entry
                 _copy(archive, entry, member)
         except TarFormatError as error:
@@ -107,7 +111,7 @@ def entries(source: Path | IO[bytes], *, limit_entries: int = MAX_ENTRIES) -> tu
         try:
             for count, member in enumerate(read_members(file), start=1):
                 if count > limit_entries:
-                    raise ArchiveError(f"The archive holds more than {limit_entries} entries.")
+                    raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
                 entry, _ = _judge(member, kept)
                 if entry is not None:
                     kept[entry.path] = entry

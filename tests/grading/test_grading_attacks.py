@@ -283,6 +283,9 @@ def secret():
         except OSError: pass
     return found
 """,
+    "takes rights away from its folder": "import os\nos.chmod('/task', 0)\ndef secret(): return 'x'",
+    "removes itself": "import os, shutil\nshutil.rmtree('/task', ignore_errors=True)\ndef secret(): return 'x'",
+    "puts a folder in its own place": "import os\nos.remove('/task/solution.py'); os.mkdir('/task/solution.py')\ndef secret(): return 'x'",
     "reads keys in its environment": "import os\ndef secret(): return str(dict(os.environ))",
 }
 
@@ -307,8 +310,9 @@ try:
     out = grading.read("out.txt").decode("utf-8", "replace")
 except grading.SolutionError:
     out = ""
-again = grading.run(["true"], timeout=4)
-right = grading.answer() in (done.text.strip(), out.strip()) or again.returncode != 0
+if grading.run(["true"], timeout=4, cwd="/").returncode != 0:
+    raise SystemExit("nothing runs any more")
+right = grading.answer() in (done.text.strip(), out.strip())
 grading.verdict(right, message="judged")
 """
 

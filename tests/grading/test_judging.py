@@ -230,3 +230,17 @@ async def test_a_task_without_a_trial_is_no_wrong_answer(place: Bench) -> None:
     assert isinstance(place.judge, Judge)
     empty = Trial("program", ("true",), limits=TrialLimits(seconds=5))
     assert (await place.judged(empty, files=None)).verdict is Verdict.INVALID_OUTPUT
+
+
+async def test_large_and_many_files_of_an_agent_have_room_or_are_its_own_fault(place: Bench, tmp_path: Path) -> None:
+    script = """
+import nodus_grading as grading
+grading.verdict(len(grading.read("large.bin", 2**27)) == 60_000_000 and len(grading.read("f/1999")) == 1)
+"""
+    trial = program(script, solution="files", solution_file=None)
+    full = archive(tmp_path / "full.tar", {"large.bin": bytes(60_000_000), **{f"f/{n}": b"x" for n in range(2000)}})
+    assert (await place.judged(trial, files=full)).verdict is Verdict.CORRECT
+    many = archive(tmp_path / "many.tar", {f"{n}": b"" for n in range(20_001)})
+    judgement = await place.judged(trial, files=many)
+    assert judgement.verdict is Verdict.INVALID_OUTPUT
+    assert "too many files" in judgement.message

@@ -1,14 +1,18 @@
 """Values on their way between a grader and a loaded solution: what is plain arrives as it was, what is hostile as nothing."""
 
+import ast
 import json
 import math
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_backend.grading.inside import child
 from local_backend.grading.inside.child import Decoder, MalformedError, encode
 
 HASHABLE = st.recursive(
@@ -102,3 +106,19 @@ def test_a_set_of_colliding_numbers_is_given_up_at_the_deadline() -> None:
     modulus = 2**61 - 1
     with pytest.raises(MalformedError):
         decoded(["s", [modulus * n for n in range(1, 200_000)]], seconds=0.05)
+
+
+def test_what_is_copied_into_sandboxes_is_written_for_old_pythons() -> None:
+    for path in sorted(Path(child.__file__).parent.glob("*.py")):
+        tree = ast.parse(path.read_text(), feature_version=(3, 8))
+        modules = [
+            node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        outside = (
+            {name.partition(".")[0] for name in modules}
+            - set(sys.stdlib_module_names)
+            - {"files", "processes", "programs", "solution", "child", ""}
+        )
+        assert outside <= {"pytest"}, path.name

@@ -1,10 +1,12 @@
 """Regenerate screenshots/ from the running console: `python scripts/screenshots.py [FOLDER]`.
 
 The console runs on the embedded backend with the simulated demonstration campaign, in a state folder that is thrown away. Each view is
-shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute.
+shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute. Then a few agents
+work with tools in sandboxes of this machine, so that a run with tool calls and its files can be shown.
 """
 
 import asyncio
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +20,7 @@ from nodus_tui.contract.backend import Backend, BackendOptions
 from nodus_tui.contract.demo import DemoRequest
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.spec_loading.files import read_sources
-from nodus_tui.contract.spec_loading.loader import load_specs
+from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.widgets.line_table import LineTable
@@ -26,6 +28,49 @@ from nodus_tui.widgets.line_table import LineTable
 SIZES = ((80, 24), (120, 40))
 GROUP = "every-state"
 PATIENCE_SECONDS = 180
+
+TOOLS_GROUP = "repairs"
+_SCRIPT = (
+    {
+        "text": "I look at what there is to work with.",
+        "tools": [{"name": "bash", "arguments": {"command": "python3 --version; ls /usr/lib/python3*"}}],
+    },
+    {"tools": [{"name": "write", "arguments": {"path": "notes.md", "content": "Edge cases first.\n"}}]},
+    {
+        "text": "First a guess, to see it fail.",
+        "tools": [{"name": "bash", "arguments": {"command": "python3 -m pytest -q -p no:cacheprovider"}}],
+    },
+)
+_TOOLS_CONFIGURATION = {
+    "models": [
+        {
+            "family": "sim",
+            "provider": "simulated",
+            "name": "simulated-1",
+            "price": {"inputPerMTok": "1.00", "outputPerMTok": "5.00", "notional": True},
+            "simulated": {"accuracy": 0.8, "outputTokens": 90, "latencySeconds": 0.1, "seed": 3, "script": _SCRIPT},
+        }
+    ]
+}
+_TOOLS_SPEC = f"""\
+apiVersion: nodus.dev/v1
+kind: Agent
+metadata: {{name: coder}}
+spec:
+  system: Work in your folder, then submit.
+  model: {{families: [sim], maxTokens: 400}}
+  perRunMaxCostUSD: "0.20"
+  tools: [bash, read, write, edit, submit]
+---
+apiVersion: nodus.dev/v1
+kind: AgentGroup
+metadata: {{name: {TOOLS_GROUP}}}
+spec:
+  agent: coder
+  maxActive: 4
+  maxCostUSD: "2.00"
+  evaluation: {{environment: nodus/code-v1@1.0.0, split: train, tasks: 6, seed: 7}}
+"""
 
 
 async def _until_worth_seeing(app: NodusApp, pilot: Pilot[int], *, stalled: bool) -> None:
@@ -49,9 +94,12 @@ def _keep_spaces(picture: Path) -> None:
     picture.write_text(drawn.replace("<svg ", '<svg xml:space="preserve" ', 1), encoding="utf-8")
 
 
-async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str) -> None:
+async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str, *keys: str) -> None:
+    """Take the pictures of a view; the keys are pressed once it has its size."""
     for width, height in SIZES:
         await pilot.resize_terminal(width, height)
+        await pilot.pause(0.2)
+        await pilot.press(*keys)
         await pilot.pause(0.2)
         path = Path(app.save_screenshot(f"{view}-{width}x{height}.svg", str(folder)))
         _keep_spaces(path)
@@ -85,8 +133,31 @@ async def _show(backend: Backend, folder: Path) -> None:
         await _shoot(app, pilot, folder, "campaigns")
 
 
+async def _show_tools(backend: Backend, folder: Path) -> None:
+    app = NodusApp(backend, start_at=TOOLS_GROUP, state_folder=folder)
+    async with app.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(PATIENCE_SECONDS):
+        while (group := app.feed.campaigns.rows.find(TOOLS_GROUP)) is None or not status_of(group).phase.ended:
+            await pilot.pause(0.3)
+        await pilot.press("enter")
+        await pilot.pause(0.5)
+        await _shoot(app, pilot, folder, "run-with-tools", "end")
+        await pilot.press("f")
+        await pilot.pause(0.5)
+        await _shoot(app, pilot, folder, "files")
+
+
+async def _with_tools(folder: Path) -> None:
+    """Agents with tools, in a workspace of their own."""
+    with tempfile.TemporaryDirectory() as home:
+        config = Path(home) / "config.yaml"
+        config.write_text(json.dumps(_TOOLS_CONFIGURATION), encoding="utf-8")
+        async with await open_backend(BackendOptions(home=Path(home), config=config, role="work")) as backend:
+            await backend.apply(load_specs([SpecSource("repairs.yaml", _TOOLS_SPEC.encode())]))
+            await _show_tools(backend, folder)
+
+
 async def main(folder: Path) -> None:
-    """Run the campaign and take the pictures."""
+    """Run the campaigns and take the pictures."""
     with tempfile.TemporaryDirectory() as home:
         kit = await prepare_demo(DemoRequest(home=Path(home), campaigns=frozenset({"simulated"}), size="full"))
         try:
@@ -97,6 +168,7 @@ async def main(folder: Path) -> None:
                 await backend.stop_work(grace_seconds=0)
         finally:
             await kit.aclose()
+    await _with_tools(folder)
 
 
 if __name__ == "__main__":

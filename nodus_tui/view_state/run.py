@@ -305,9 +305,10 @@ def sandbox_line(box: RunSandbox, width: int, now: datetime) -> Line:
         state = line(Span(f"► running{since}", Tone.INFO))
     else:
         state = line(f"■ {exact_span_text(box.seconds)}, stopped")
-    cost, kept = line(display_usd(box.cost_usd), muted(" apart from models")), line("files kept") if box.files_kept else ()
+    cost = line(display_usd(box.cost_usd), muted(" apart from models"))
     if width < ROOMY:
-        return (muted("sandbox "), *joined((line(box.engine), state, cost, kept)))
+        return (muted("sandbox "), *joined((line(box.engine), state, cost)))
+    kept = line("files kept") if box.files_kept else ()
     price = (*cost, muted(f", {display_usd(box.rate_usd)}/h"))
     return (muted("sandbox "), *joined((line(box.engine), state, price, kept, line(muted(short_image(box.image))))))
 

@@ -121,9 +121,9 @@ def test_how_a_result_came_out_is_a_glyph_and_a_word() -> None:
 
 def test_the_sandbox_is_told_with_its_own_money() -> None:
     facts = texts(tool_state().facts(78, NOW))
-    assert "sandbox bubblewrap · ■ 3m12s, stopped · $0.0004 apart from models · files kept" in facts
+    assert "sandbox bubblewrap · ■ 3m12s, stopped · $0.0004 apart from models" in facts
     wide = "\n".join(texts(tool_state().facts(118, NOW)))
-    assert "$0.0075/h" in wide
+    assert "$0.0004 apart from models, $0.0075/h · files kept" in wide
     assert "nodus-base@9f86d08…" in wide
     working = tool_state(running=True)
     assert any("► running since 14:00:03" in text for text in texts(working.facts(78, NOW)))

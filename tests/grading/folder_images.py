@@ -36,6 +36,7 @@ async def docker_bench() -> AsyncIterator[Bench]:
         return engine, SandboxEngineFact(engine="docker", isolation="full", reason="a test")
 
     pool = SandboxPool(choose, this_process("tests of task folders"), None)
+    await pool.engine()  # From now on the pool closes it.
     made = Bench(engine, pool)
     try:
         yield made

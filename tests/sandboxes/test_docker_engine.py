@@ -92,6 +92,19 @@ async def test_output_that_nobody_reads_holds_the_program_up_and_is_whole_afterw
         assert (len(stdout), stderr, code) == (30_000_000, b"end\n", 0)
 
 
+async def test_output_that_nobody_takes_keeps_nobody_from_ending() -> None:
+    async with user_engine() as engine, sandbox_of(engine, "untaken") as sandbox:
+        # More than is taken in ahead, less than all buffers on the way hold together: it ends, and some of it waits at the engine.
+        untaken = await sandbox.spawn(["head", "-c", "500000", "/dev/zero"])
+        assert await shell(sandbox, "echo another") == (b"another\n", b"", 0)
+        flooding = await sandbox.spawn(["yes"])
+        assert await flooding.read() is not None
+        await sandbox.kill_agent()
+        assert await untaken.wait() == 0
+        assert len((await output(untaken))[0]) == 500_000
+        assert (await output(flooding))[2] == 137
+
+
 async def test_a_program_that_reads_no_more_is_told_apart_from_a_sandbox_that_ended() -> None:
     async with user_engine() as engine, sandbox_of(engine, "deaf") as sandbox:
         process = await sandbox.spawn(["true"])

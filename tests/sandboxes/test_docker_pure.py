@@ -33,9 +33,9 @@ def _request(**options: Any) -> SandboxRequest:
 )
 def test_the_folders_together_are_no_larger_than_the_disk(disk: int, extra: set[str], volumes: set[str]) -> None:
     folders = writable_folders(_request(limits=Limits(disk_bytes=disk), extra_folders=tuple(extra)), sorted(volumes))
-    assert folders.keys() == {"/task", "/tmp", "/home/agent", *extra, *volumes}
+    assert folders.keys() == {"/task", "/tmp", "/home/agent", "/dev/shm", *extra, *volumes}
     assert sum(folders.values()) <= disk
-    assert folders["/task"] == disk - disk // 2
+    assert folders["/task"] == disk // 2
 
 
 def test_roots_one_right_in_an_episode_is_to_end_the_agents_programs_and_there_is_no_grader_folder() -> None:

@@ -15,7 +15,10 @@ RUN_LABEL = "nodus.run"
 """Every container of ours has it, and nobody else's."""
 
 TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's own, not this machine's.
-_GRADER_BYTES = 64 << 20
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - likewise.
+_BOTH = "mode=1777,uid=0,gid=0"
+"""Both users write there, and neither removes the other's files."""
+
 _SHARED_MEMORY_BYTES = 64 << 20
 _BYTES_PER_INODE = 4096
 _PLAIN = re.compile(r"[^:,\x00-\x1f]+")
@@ -53,25 +56,29 @@ def _check_folder(what: str, path: str) -> None:
 
 
 def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[str, int]:
-    """The agent's folders with their sizes in bytes, together the request's disk: half for the work folder, the rest in equal parts. An
-    image's volumes are among them, for a volume of the engine's would have no limit.
+    """All writable folders with their sizes in bytes, together the request's disk: half for the work folder, the rest in equal parts, and
+    /dev/shm out of the part of /tmp. An image's volumes are among them, for a volume of the engine's would have no limit.
     """
     work = str(PurePosixPath(request.workdir))
-    others = [path for path in dict.fromkeys([TEMPORARY, AGENT_HOME, *request.extra_folders, *volumes]) if path != work]
+    named = [TEMPORARY, AGENT_HOME, *request.extra_folders, *volumes, *([GRADER_FOLDER] if _for_grader(request) else ())]
+    others = [path for path in dict.fromkeys(named) if path != work]
     half = request.limits.disk_bytes // 2
-    return {work: request.limits.disk_bytes - half} | {path: half // len(others) for path in others}
+    sizes = {work: half} | {path: half // len(others) for path in others}
+    shared_memory = min(_SHARED_MEMORY_BYTES, half // len(others) // 4)
+    sizes[TEMPORARY] -= shared_memory
+    return sizes | {SHARED_MEMORY: shared_memory}
 
 
 def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bool = True) -> dict[str, Any]:
     """The body of the engine's create request. `filtered`: with our own filter of system calls, which not every engine takes."""
     limits = request.limits
-    grading = request.purpose != "episode"
-    shared = {TEMPORARY, *request.extra_folders}
-    tmpfs = {path: _tmpfs(size, shared=path in shared) for path, size in writable_folders(request, image.volumes).items()}
-    if grading:
-        tmpfs[GRADER_FOLDER] = (
-            f"rw,exec,nosuid,nodev,size={_GRADER_BYTES},nr_inodes={_GRADER_BYTES // _BYTES_PER_INODE},mode=0700,uid=0,gid=0"
-        )
+    folders = writable_folders(request, image.volumes)
+    shared_memory = folders.pop(SHARED_MEMORY)
+    both = {TEMPORARY, *request.extra_folders}
+    tmpfs = {
+        path: _tmpfs(size, "mode=0700,uid=0,gid=0" if path == GRADER_FOLDER else _BOTH if path in both else "mode=0755,uid=1000,gid=1000")
+        for path, size in folders.items()
+    }
     owner = request.owner
     return {
         "Image": image.id,
@@ -101,12 +108,14 @@ def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bo
             "NetworkMode": "default" if request.network else "none",
             "CapDrop": ["ALL"],
             # Root ends the agent's programs, whatever they do against it. The grader also starts code as the other user.
-            "CapAdd": ["SETUID", "SETGID", "KILL"] if grading else ["KILL"],
+            "CapAdd": ["SETUID", "SETGID", "KILL"] if _for_grader(request) else ["KILL"],
             "SecurityOpt": ["no-new-privileges", *([f"seccomp={profile()}"] if filtered else [])],
             "Privileged": False,
             "ReadonlyRootfs": True,
+            # As engines have it without being asked, and /dev, which is a file system in memory that root could fill.
+            "ReadonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/dev"],
             "Tmpfs": tmpfs,
-            "ShmSize": min(_SHARED_MEMORY_BYTES, limits.memory_bytes),
+            "ShmSize": shared_memory,
             "IpcMode": "private",
             "Memory": limits.memory_bytes,
             "MemorySwap": limits.memory_bytes,  # Memory and swap together: no swap.
@@ -145,7 +154,10 @@ def found_sandbox(listed: Mapping[str, Any]) -> FoundSandbox:
     )
 
 
-def _tmpfs(size: int, *, shared: bool) -> str:
-    # Both users write to /tmp and its like, and neither removes the other's files. At least a page and some files: 0 would mean no limit.
-    owner = "mode=1777,uid=0,gid=0" if shared else "mode=0755,uid=1000,gid=1000"
+def _for_grader(request: SandboxRequest) -> bool:
+    return request.purpose != "episode"
+
+
+def _tmpfs(size: int, owner: str) -> str:
+    # At least a page and some files: 0 would mean no limit.
     return f"rw,exec,nosuid,nodev,size={max(size, 4096)},nr_inodes={max(size // _BYTES_PER_INODE, 64)},{owner}"

@@ -1,11 +1,12 @@
 """One program in a container, as the sandbox contract sees it. It knows the engine's exec requests, not what the program is for."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
+from local_backend.sandboxes.docker.output import Output, Piece
 from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, User
 
 _UP = b"nodus:up\n"
@@ -24,9 +25,18 @@ how a program that began is told from an engine that could not begin it, which s
 _MOST_COMPLAINT_BYTES = 4_096
 _FIRST_POLL_SECONDS = 0.005
 _LONGEST_POLL_SECONDS = 1.0
+_LIFT_AFTER_SECONDS = 0.5
+_MOST_LIFTS = 3
 _SIGNALLED = 128
 _LIFE_POLLS = 20
 _LIFE_POLL_SECONDS = 0.1
+
+
+Lift = Callable[[], None]
+
+
+def _nothing() -> None:
+    """Nobody else's output waits."""
 
 
 class NotBegunError(SandboxError):
@@ -36,14 +46,17 @@ class NotBegunError(SandboxError):
 class DockerProcess:
     """A program that an engine runs in a container."""
 
-    def __init__(self, client: EngineClient, container: str, exec_id: str, stream: Hijacked) -> None:
+    def __init__(self, client: EngineClient, container: str, exec_id: str, stream: Hijacked, lift: Lift) -> None:
         self._client = client
         self._container = container
         self._exec = exec_id
         self._stream = stream
+        self._lift = lift
         self._code: int | None = None
-        self._early = b""
-        """What it said on stderr before its beginning was heard of on stdout."""
+        self._asking: asyncio.Task[int | None] | None = None
+        self.closed = False
+        self.output = Output(stream)
+        """What it says, for whoever has to make room for the rest of it."""
 
     async def write(self, data: bytes) -> None:
         """Send to its stdin, at its pace."""
@@ -67,43 +80,51 @@ class DockerProcess:
 
     async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
         """The next piece of output. Raises SandboxGoneError where the engine or the sandbox ended, and the output with it."""
-        if self._early:
-            piece, self._early = bytes(self._early[:most]), self._early[most:]
-            return "stderr", piece
         try:
             return await self._read(most)
         except SandboxGoneError:
-            self._stream.close()
+            await self.output.aclose()
             raise
 
     async def wait(self) -> int:
         """Its exit code."""
         pause = _FIRST_POLL_SECONDS
+        lifts = 0
         while (code := await self._ask()) is None:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_POLL_SECONDS)
+            # It seems to have ended, and the engine does not say so: another one's output may be in its way.
+            if self.output.ended and pause > _LIFT_AFTER_SECONDS and lifts < _MOST_LIFTS:
+                lifts += 1
+                self._lift()
         return code
 
     async def aclose(self) -> None:
         """Let go of it."""
-        self._stream.close()
+        self.closed = True
+        if self._asking is not None:
+            self._asking.cancel()
+        await self.output.aclose()
 
     async def begun(self, where: str) -> None:
         """Wait until the program itself has begun. Raises SandboxError with what the engine or the shell said instead."""
         said = b""
+        early: Piece | None = None
         while said != _UP:
             # No more than the line, for what follows is the program's.
             piece = await self._read(len(_UP) - len(said) if _UP.startswith(said) else _MOST_COMPLAINT_BYTES)
             if piece is None or len(said) > _MOST_COMPLAINT_BYTES:
-                if said or not self._early:
+                if said or early is None:
                     await self._rule_out_the_end(said.decode(errors="replace").strip())
-                text = (said + self._early).decode(errors="replace").strip()
+                text = (said + (early[1] if early else b"")).decode(errors="replace").strip()
                 raise NotBegunError(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
             if piece[0] == "stdout":
                 said += piece[1]
             else:
                 # The shell's complaint, or what the program itself says already: the two streams are not in step.
-                self._early += piece[1]
+                early = ("stderr", (early[1] if early else b"") + piece[1])
+        if early is not None:
+            self.output.put_back(early)
 
     async def _rule_out_the_end(self, said: str) -> None:
         """Where the engine itself says that a program did not begin, its sandbox may just have ended."""
@@ -112,7 +133,7 @@ class DockerProcess:
 
     async def _read(self, most: int) -> tuple[Literal["stdout", "stderr"], bytes] | None:
         try:
-            piece = await self._client.watched(lambda: self._stream.read(most))
+            piece = await self._client.watched(lambda: self.output.next(most))
         except (BrokenStreamError, OSError) as error:
             raise SandboxGoneError(f"the connection to the program in the sandbox broke: {error}") from error
         except SilentError as error:
@@ -129,6 +150,16 @@ class DockerProcess:
         """The exit code, None while it runs."""
         if self._code is not None:
             return self._code
+        # One question at a time, whoever wants to know. An engine does not answer it while the last output of a program that ended waits.
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._inspect())
+            self._asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        asked = self._asking
+        if not (await asyncio.wait({asked}, timeout=_LIFT_AFTER_SECONDS))[0]:
+            self._lift()
+        return await asyncio.shield(asked)
+
+    async def _inspect(self) -> int | None:
         try:
             state = await self._client.ask("GET", f"/exec/{self._exec}/json")
         except EngineError as error:
@@ -188,8 +219,11 @@ async def start_process(
     cwd: str,
     environ: Mapping[str, str],
     sacrificed: bool,
+    lift: Lift = _nothing,
 ) -> DockerProcess:
-    """Start a program in a container. `sacrificed`: the kernel may kill it first. Raises SandboxError."""
+    """Start a program in a container. `sacrificed`: the kernel may kill it first. `lift`: takes in what waits of the container's other
+    programs. Raises SandboxError.
+    """
     role = "agent" if sacrificed else "root"
     body = {
         "AttachStdin": True,
@@ -205,10 +239,10 @@ async def start_process(
         exec_id = (await client.ask("POST", f"/containers/{container}/exec", json_body=body))["Id"]
         stream = await client.hijack(f"/exec/{exec_id}/start", {"Detach": False, "Tty": False})
     except EngineError as error:
-        if error.status in {404, 409}:
+        if error.status in {404, 409} or not await is_running(client, container):
             raise SandboxGoneError(f"the sandbox does not live any more: {error.message}") from error
         raise
-    process = DockerProcess(client, container, exec_id, stream)
+    process = DockerProcess(client, container, exec_id, stream, lift)
     try:
         async with asyncio.timeout(client.deadline):
             await process.begun(cwd)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
+from local_backend.sandboxes.docker.output import REST_BYTES
 from local_backend.sandboxes.docker.process import DockerProcess, is_running, start_process
 from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, User
 
@@ -58,6 +59,8 @@ class DockerSandbox:
     def __init__(self, client: EngineClient, facts: Facts) -> None:
         self._client = client
         self._facts = facts
+        self._processes: set[DockerProcess] = set()
+        """Started and not let go of, as far as is known here."""
 
     @property
     def id(self) -> str:
@@ -94,7 +97,7 @@ class DockerSandbox:
     ) -> DockerProcess:
         """Start a program in it."""
         home = {"HOME": AGENT_HOME, "USER": "agent", "LOGNAME": "agent"} if user is User.AGENT else {}
-        return await start_process(
+        process = await start_process(
             self._client,
             self.id,
             command,
@@ -102,7 +105,10 @@ class DockerSandbox:
             cwd=cwd or self.workdir,
             environ={**home, **(environ or {})},
             sacrificed=user is User.AGENT,
+            lift=self._lift,
         )
+        self._processes = {each for each in self._processes if not each.closed} | {process}
+        return process
 
     async def kill_agent(self) -> None:
         """SIGKILL every process of the agent's uid, and wait until they are gone."""
@@ -128,7 +134,15 @@ class DockerSandbox:
 
     async def aclose(self) -> None:
         """End and remove it."""
-        await remove_container(self._client, self.id)
+        try:
+            await remove_container(self._client, self.id)
+        finally:
+            for process in self._processes:
+                await process.aclose()
+
+    def _lift(self) -> None:
+        for process in self._processes:
+            process.output.lift(REST_BYTES)
 
     async def _kill_bluntly(self) -> bool:
         try:
@@ -150,6 +164,8 @@ class DockerSandbox:
                     environ={},
                     sacrificed=False,
                 )
+                # Whose output nobody takes now would keep the engine from telling that it ended, and then that anybody did.
+                self._lift()
                 try:
                     while await process.read() is not None:
                         pass

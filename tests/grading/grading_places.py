@@ -79,6 +79,7 @@ async def bench() -> AsyncIterator[Bench]:
         assert await made.left() == []
     finally:
         await pool.aclose()
+        await engine.aclose()  # The pool closes the one that it has chosen, and it chooses late.
 
 
 def program(script: str, *, seconds: float = 20, **more: Any) -> Trial:

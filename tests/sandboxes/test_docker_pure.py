@@ -101,9 +101,18 @@ _GOOD = {
     ],
 )
 def test_what_an_engine_cannot_limit_is_said(changes: Mapping[str, Any], isolation: str, words: str) -> None:
-    facts = engine_facts({"Version": "1.2", "Components": [{"Name": "Podman Engine"}]}, {**_GOOD, **changes})
-    assert (facts.isolation, facts.version, bool(facts.weaknesses)) == (isolation, "1.2 (Podman)", bool(words))
+    facts = engine_facts({"Version": "1.2", "Components": [{"Name": "Engine"}]}, {**_GOOD, **changes})
+    assert (facts.isolation, facts.version, bool(facts.weaknesses)) == (isolation, "1.2", bool(words))
     assert words in " ".join(facts.weaknesses)
+
+
+def test_podman_is_named_and_asked_in_its_own_words() -> None:
+    facts = engine_facts({"Version": "4.3", "Components": [{"Name": "Podman Engine"}]}, _GOOD)
+    assert (facts.isolation, facts.version) == ("full", "4.3 (Podman)")
+    assert "folders belong to root" in facts.weaknesses[0]
+    tmpfs = container_config(_request(purpose="grading"), _IMAGE, podman=True)["HostConfig"]["Tmpfs"]
+    assert not any("uid=" in options or "nr_inodes" in options for options in tmpfs.values())
+    assert [tmpfs[path].rpartition("=")[2] for path in ("/task", "/tmp", "/grader")] == ["0777", "1777", "0700"]
 
 
 def test_an_engine_of_windows_containers_is_an_error() -> None:

@@ -26,6 +26,10 @@ def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineF
         weaknesses.append(f"The engine cannot limit {' and '.join(lacking)}: enable the cgroup controllers of the engine's machine.")
     if not any("seccomp" in option for option in security):
         weaknesses.append("The engine filters no system calls: start it with seccomp.")
+    if is_podman(version):
+        weaknesses.append(
+            "Under Podman the agent's folders belong to root, though the agent may write there, and its files are not counted."
+        )
     if not info.get("SwapLimit") and not lacking:
         weaknesses.append("The engine cannot keep sandboxes from swapping: boot its machine with swapaccount=1, or without swap.")
     return EngineFacts(
@@ -39,13 +43,14 @@ def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineF
 
 def takes_filter(version: Mapping[str, Any], info: Mapping[str, Any]) -> bool:
     """Whether sandboxes get our own filter of system calls. Podman takes a filter as a file of its machine only, and has its own."""
-    return any("name=seccomp" in str(option) for option in info.get("SecurityOptions") or ()) and not _is_podman(version)
+    return any("name=seccomp" in str(option) for option in info.get("SecurityOptions") or ()) and not is_podman(version)
 
 
 def _version(version: Mapping[str, Any]) -> str:
     number = str(version.get("Version", ""))
-    return f"{number} (Podman)" if _is_podman(version) else number
+    return f"{number} (Podman)" if is_podman(version) else number
 
 
-def _is_podman(version: Mapping[str, Any]) -> bool:
+def is_podman(version: Mapping[str, Any]) -> bool:
+    """Whether it is Podman's service that answers."""
     return any("podman" in str(part.get("Name", "")).lower() for part in version.get("Components") or ())

@@ -9,7 +9,7 @@ import logging
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -418,8 +418,9 @@ class LocalBackend:
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment."""
-        async for case in self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed):
-            yield case
+        async with aclosing(self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed)) as cases:
+            async for case in cases:
+                yield case
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""

@@ -1,7 +1,8 @@
 """The environments of a workspace as applying, scheduling and the gold check use them: found by name, graded by a process of their own."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 from local_backend.applying.lookups import Lookups
@@ -51,7 +52,9 @@ class LocalEnvironments:
             environ=self._environ,
         )
 
-    async def check(self, reference: str, lookups: Lookups, *, split: str | None, tasks: int | None, seed: int) -> AsyncIterator[GoldCase]:
+    async def check(
+        self, reference: str, lookups: Lookups, *, split: str | None, tasks: int | None, seed: int
+    ) -> AsyncGenerator[GoldCase, None]:
         """The gold check of an environment, by `name@version`, or by its name where it has one version here. Raises NodusError."""
         own = await lookups.stored_environments()
         resolved = self.resolve(self._with_version(reference, own), split or "test", own=own.get, own_names=own)
@@ -60,8 +63,9 @@ class LocalEnvironments:
         cases = check_gold(
             resolved, facts, split=split, tasks=tasks, seed=seed, engine=engine, workspace=str(self._home), environ=self._environ
         )
-        async for case in cases:
-            yield case
+        async with aclosing(cases):
+            async for case in cases:
+                yield case
 
     def _with_version(self, reference: str, own: Mapping[str, Environment]) -> str:
         if "@" in reference:

@@ -140,6 +140,11 @@ class SandboxDesk:
             image = need.agent.sandbox.image if need.agent is not None else None
             if image is not None and not facts.images:
                 reasons.append(f"{need.group}: the image {image} needs Docker, and the engine here is {facts.engine} ({fact.reason})")
+            if need.environment is not None and need.environment.source == "folder" and not facts.images:
+                reasons.append(
+                    f"{need.group}: the task folders of {need.environment.name} bring images, which need Docker, and the engine here is "
+                    f"{facts.engine} ({fact.reason})"
+                )
             if need.environment is not None and need.environment.in_sandbox and facts.isolation != "full":
                 weak = "; ".join(facts.weaknesses)
                 reasons.append(

@@ -99,6 +99,7 @@ async def _case(worker: EnvironmentWorker | GradingWorker, task_id: str, split: 
             worker.grade(task_id, REFERENCE_PLACEHOLDER, simulated=True), worker.grade(task_id, "", simulated=False)
         )
     problem, message = _problem(reference, empty)
+    in_sandboxes = reference.sandbox_seconds + empty.sandbox_seconds
     return GoldCase(
         task_id=task_id,
         split=split,
@@ -106,7 +107,7 @@ async def _case(worker: EnvironmentWorker | GradingWorker, task_id: str, split: 
         empty=empty.verdict,
         problem=problem,
         message=message,
-        seconds=clock() - began,
+        seconds=round(in_sandboxes or clock() - began, 3),
     )
 
 

@@ -19,6 +19,7 @@ class GoldCase(ContractModel):
     message: str = ""
     """For people; never holds the expected answer."""
     seconds: float = 0
+    """Of grading the two; what they waited for a free sandbox is left out."""
 
 
 class GoldSummary(ContractModel):

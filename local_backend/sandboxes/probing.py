@@ -47,8 +47,8 @@ _DISK = """
 try:
     with open("filled", "wb") as file:
         for _ in range(64): file.write(bytes(1 << 20))
-except OSError:
-    print("limited")
+except OSError as error:
+    print("limited" if error.errno == 28 else error)
 else:
     print("free")
 """

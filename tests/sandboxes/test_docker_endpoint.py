@@ -98,17 +98,15 @@ def test_a_chosen_context_that_is_not_there_or_damaged_is_an_error_and_no_other_
 
 def test_the_usual_sockets_are_looked_for_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run"), "DOCKER_CONTEXT": "default"}
-    podman = tmp_path / "run" / "podman" / "podman.sock"
-    podman.parent.mkdir(parents=True)
-    system = {Path("/var/run/docker.sock"), Path("/run/podman/podman.sock")}
+    (tmp_path / "run").mkdir()
     real = Path.is_socket
-    monkeypatch.setattr(Path, "is_socket", lambda self: self not in system and real(self))
+    monkeypatch.setattr(Path, "is_socket", lambda self: self != Path("/var/run/docker.sock") and real(self))
     with pytest.raises(SandboxError, match="no Docker engine was found"):
         find_endpoint(environ)
-    monkeypatch.chdir(podman.parent)  # A socket's address has about a hundred bytes.
+    monkeypatch.chdir(tmp_path / "run")  # A socket's address has about a hundred bytes.
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("podman.sock")
-        assert find_endpoint(environ).unix == str(podman)
+        listener.bind("docker.sock")
+        assert find_endpoint(environ).unix == str(tmp_path / "run" / "docker.sock")
 
 
 def test_certificates_that_cannot_be_used_are_named(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ RUN_LABEL = "nodus.run"
 
 TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's own, not this machine's.
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - likewise.
-_PODMAN_PROCESSES = 16_384
 _SHARED_MEMORY_BYTES = 64 << 20
 _BYTES_PER_INODE = 4096
 _PLAIN = re.compile(r"[^:,\x00-\x1f]+")
@@ -67,14 +66,12 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
     return sizes | {SHARED_MEMORY: shared_memory}
 
 
-def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bool = True, podman: bool = False) -> dict[str, Any]:
-    """The body of the engine's create request. `filtered`: with our own filter of system calls, which not every engine takes. `podman`:
-    in what Podman understands of it.
-    """
+def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bool = True) -> dict[str, Any]:
+    """The body of the engine's create request. `filtered`: with our own filter of system calls, which not every engine takes."""
     limits = request.limits
     folders = writable_folders(request, image.volumes)
     shared_memory = folders.pop(SHARED_MEMORY)
-    tmpfs = {path: _tmpfs(size, _owner(path, request), podman=podman) for path, size in folders.items()}
+    tmpfs = {path: _tmpfs(size, _owner(path, request)) for path, size in folders.items()}
     owner = request.owner
     return {
         "Image": image.id,
@@ -121,8 +118,6 @@ def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bo
                 {"Name": "nofile", "Soft": limits.open_files, "Hard": limits.open_files},
                 {"Name": "core", "Soft": 0, "Hard": 0},
                 {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
-                # Podman else asks for more than a root may have in some virtual machines. What counts is the limit of processes.
-                *([{"Name": "nproc", "Soft": _PODMAN_PROCESSES, "Hard": _PODMAN_PROCESSES}] if podman else []),
             ],
             "LogConfig": {"Type": "none", "Config": {}},
             "RestartPolicy": {"Name": "no"},
@@ -164,10 +159,7 @@ def _owner(path: str, request: SandboxRequest) -> tuple[str, int]:
     return ("1777", 0) if path == TEMPORARY or path in request.extra_folders else ("0755", 1000)
 
 
-def _tmpfs(size: int, owner: tuple[str, int], *, podman: bool) -> str:
+def _tmpfs(size: int, owner: tuple[str, int]) -> str:
     mode, uid = owner
     # At least a page and some files: 0 would mean no limit.
-    options = f"rw,exec,nosuid,nodev,size={max(size, 4096)}"
-    if podman:  # It gives such folders to root, and counts no files.
-        return f"{options},mode={'0777' if uid else mode}"
-    return f"{options},nr_inodes={max(size // _BYTES_PER_INODE, 64)},mode={mode},uid={uid},gid={uid}"
+    return f"rw,exec,nosuid,nodev,size={max(size, 4096)},nr_inodes={max(size // _BYTES_PER_INODE, 64)},mode={mode},uid={uid},gid={uid}"

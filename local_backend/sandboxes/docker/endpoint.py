@@ -1,7 +1,7 @@
 """Which Docker engine the user means, as Docker's own command line decides it. It reads configuration files; it asks no engine.
 
 The order is that of the docker command: DOCKER_HOST, then DOCKER_CONTEXT, then the current context in the configuration file, then a
-socket where engines put theirs (Docker's, a rootless one's, Docker Desktop's, Podman's). It is decided here and not by a library
+socket where engines put theirs (Docker's, Docker Desktop's, a rootless one's). It is decided here and not by a library
 because both known ones read the environment of the process instead of the one they are given, and one of them prefers contexts to
 DOCKER_HOST.
 """
@@ -59,12 +59,9 @@ def find_endpoint(environ: Mapping[str, str]) -> Endpoint:
 
 
 def _usual_sockets(environ: Mapping[str, str]) -> list[Path]:
-    home = Path(environ.get("HOME") or Path.home())
-    paths = [Path("/var/run/docker.sock"), Path("/run/podman/podman.sock")]
+    paths = [Path("/var/run/docker.sock"), Path(environ.get("HOME") or Path.home(), ".docker", "run", "docker.sock")]
     if runtime := environ.get("XDG_RUNTIME_DIR"):
-        paths[1:1] = [Path(runtime, "docker.sock")]
-        paths.append(Path(runtime, "podman", "podman.sock"))
-    paths.insert(1, home / ".docker" / "run" / "docker.sock")
+        paths.append(Path(runtime, "docker.sock"))
     return paths
 
 

@@ -22,7 +22,7 @@ from local_backend.sandboxes.docker.containers import (
     writable_folders,
 )
 from local_backend.sandboxes.docker.endpoint import find_endpoint
-from local_backend.sandboxes.docker.facts import engine_facts, is_podman, takes_filter
+from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
 from local_backend.sandboxes.docker.images import Images
 from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts, remove_container
 from local_backend.sandboxes.docker.seeding import check_image, seed_folder
@@ -48,9 +48,7 @@ _PARTING_SECONDS = 5.0
 class DockerEngine:
     """One engine that answered."""
 
-    def __init__(
-        self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str], *, filtered: bool, podman: bool
-    ) -> None:
+    def __init__(self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str], *, filtered: bool) -> None:
         self.client = client
         """For what the contract does not offer: its endpoint, and requests of the tests."""
         self._facts = facts
@@ -58,7 +56,6 @@ class DockerEngine:
         self._environ = environ
         self._filtered = filtered
         """Whether it takes our filter of system calls."""
-        self._podman = podman
         self._starting = asyncio.Semaphore(_STARTS_AT_ONCE)
         self._checked: set[str] = set()
         """Ids of images that were seen to have what a sandbox needs."""
@@ -123,7 +120,7 @@ class DockerEngine:
     async def _start(self, name: str, request: SandboxRequest, image: ImageFacts) -> DockerSandbox:
         folders = writable_folders(request, image.volumes)
         try:
-            config = container_config(request, image, filtered=self._filtered, podman=self._podman)
+            config = container_config(request, image, filtered=self._filtered)
             made = await self.client.ask("POST", "/containers/create", params={"name": name}, json_body=config)
             container = str(made["Id"])
             seeds = {
@@ -186,8 +183,7 @@ async def connect_docker(
         version = await client.connect()
         info = await client.ask("GET", "/info")
         images = Images(client, environ, ensure_base)
-        facts = engine_facts(version, info)
-        return DockerEngine(client, facts, images, environ, filtered=takes_filter(version, info), podman=is_podman(version))
+        return DockerEngine(client, engine_facts(version, info), images, environ, filtered=takes_filter(info))
     except BaseException:
         await client.aclose()
         raise

@@ -219,7 +219,7 @@ async def _read_answer(line: _Plain | _Secured) -> bytes:
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
         raise BrokenStreamError("the engine did not answer in HTTP")
     status = int(words[1])
-    # Older engines and Podman say 200 where newer ones say 101.
+    # Some engines say 200 where others say 101.
     if status in {HTTPStatus.SWITCHING_PROTOCOLS, HTTPStatus.OK}:
         return rest
     raise RefusedError(status, await _read_refusal(line, head, rest))

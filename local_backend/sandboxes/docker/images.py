@@ -108,7 +108,6 @@ class Images:
             return ImageFacts(id=known.id, reference=reference)
 
     async def _import(self, tar: Path, tag: str) -> None:
-        # Podman leaves out a tag that is given apart.
         params = {"fromSrc": "-", "repo": f"{BASE_REPOSITORY}:{tag}", "changes": "\n".join(f"ENV {each}" for each in _BASE_ENVIRONMENT)}
         with await asyncio.to_thread(tar.open, "rb") as file:
             lines = self._client.lines(

@@ -176,11 +176,7 @@ class DockerSandbox:
             return False
 
     async def _limit_pids(self, pids: int) -> None:
-        try:
-            await self._client.ask("POST", f"/containers/{self.id}/update", json_body={"PidsLimit": pids})
-        except EngineError as error:
-            if error.status not in {404, 405}:  # Older Podmans cannot: then it must do without.
-                raise
+        await self._client.ask("POST", f"/containers/{self.id}/update", json_body={"PidsLimit": pids})
 
 
 async def remove_container(client: EngineClient, name: str) -> None:

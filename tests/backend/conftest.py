@@ -1,11 +1,14 @@
 """A real backend over a real database, and a model server of our own at the paid edge."""
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from engine_place import NUMBERS, Place
 from model_server import ModelServer
+
+sys.path.append(str(Path(__file__).parent.parent / "sandboxes"))
 
 
 @pytest.fixture

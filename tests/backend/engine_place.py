@@ -42,6 +42,9 @@ class Place:
     simulated: Mapping[str, Any] = field(default_factory=dict)
     max_tries: int = 6
     model: str = "stand-in-1"
+    sandboxes: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration's part of that name."""
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -58,7 +61,7 @@ class Place:
         if self.base_url:
             own = {"family": "own", "provider": "openai", "name": self.model, "baseURL": self.base_url, "price": price}
             models.append({**own, "maxTries": self.max_tries})
-        return json.dumps({"models": models})
+        return json.dumps({"models": models, "sandboxes": dict(self.sandboxes)})
 
     def tasks(self, rows: Sequence[Mapping[str, Any]], name: str = "tasks.jsonl") -> Path:
         """Write a task file."""
@@ -84,7 +87,7 @@ class Place:
             workspace=workspace,
             store=await Store.open(workspace.database),
             configuration=load_configuration(str(config), config.read_bytes()),
-            environ={},
+            environ=self.environ,
             clock=self.clock,
         )
         await backend.start()

@@ -2,12 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
 import pytest
+from agents_at_work import at_hand, content, launch, nothing_left, plays, results_of, worker
 from aiohttp import web
-from engine_place import Place, agent, at_rest, environment, group, in_phase, run_status, runs
+from engine_place import Place, at_rest, environment, group, in_phase, run_status, runs
 from model_server import ModelServer, Seen, asks
 from other_process import child
 
@@ -16,45 +16,8 @@ from nodus_tui.contract.actions import ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import usd_text
 from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, Verdict
-from nodus_tui.contract.resources.agent_run import Transcript
 
 pytestmark = pytest.mark.timeout(60)
-
-TOOLS = ["bash", "read", "write", "edit", "submit"]
-
-Turns = list[web.Response | Callable[[Seen], Awaitable[web.Response]]]
-
-
-def plays(server: ModelServer, turns: Turns) -> None:
-    """Have the server answer the nth turn of every conversation with the nth of these."""
-
-    async def answer(seen: Seen) -> web.StreamResponse:
-        turn = turns[seen.replies_before]
-        if callable(turn):
-            return await turn(seen)
-        return web.Response(status=200, body=turn.body, content_type="application/json")
-
-    server.answer = answer
-
-
-def worker(**more: object) -> dict[str, object]:
-    return agent(tools=TOOLS, **more)  # type: ignore[arg-type]  # the agent's other fields as they come
-
-
-async def launch(place: Place, backend: LocalBackend, *documents: dict[str, object]) -> None:
-    await backend.apply(place.specs(*documents), author="tester")
-
-
-def results_of(transcript: Transcript) -> list[str]:
-    return [result.text for turn in transcript.turns for result in turn.tool_results]
-
-
-async def content(backend: LocalBackend, run: str, path: str) -> bytes:
-    return b"".join([piece async for piece in backend.read_file(run, path)])
-
-
-async def nothing_left(backend: LocalBackend) -> bool:
-    return not [each for each in await backend.sandboxes() if each.mine]
 
 
 async def test_an_agent_works_in_its_sandbox_submits_and_is_graded(place: Place, server: ModelServer) -> None:
@@ -150,16 +113,6 @@ async def test_a_kill_ends_a_command_at_once_and_leaves_nothing(place: Place, se
         assert await nothing_left(backend)
     assert (found.phase, told.phase) == (GroupPhase.CANCELLED, RunPhase.CANCELLED)
     assert kept == b"begun\n"
-
-
-async def at_hand(ask: Callable[[], Awaitable[bool]]) -> bool:
-    """False, too, while nothing is there to be asked about yet."""
-    try:
-        return await ask()
-    except NodusError as error:
-        if error.code is not ErrorCode.NOT_FOUND:
-            raise
-        return False
 
 
 async def test_a_stopped_scheduler_keeps_the_files_and_the_next_goes_on_from_them(place: Place, server: ModelServer) -> None:

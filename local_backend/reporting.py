@@ -80,7 +80,9 @@ def _sandbox_fields(use: SandboxUse, now: datetime | None) -> dict[str, JsonValu
     seconds, cost = sandbox_use(use, now)
     return {
         "engine": use.engine,
+        "isolation": "weaker" if use.weaker else "full",
         "image": use.image,
+        "graderImage": use.grader_image,
         "hardware": use.hardware,
         "rateUSD": _usd(use.rate),
         "running": use.running,
@@ -144,6 +146,12 @@ def summary_of(runs: Iterable[RunRecord], cases: int) -> PassRateSummary:
     )
 
 
+def weaker_grader(group: GroupRecord) -> str:
+    """Why the group's grader can be trusted less than one of ours, as a sentence; empty where it cannot."""
+    options = group.environment.get("options") or {}
+    return str(options.get("weakerGrader", ""))
+
+
 def group_cases(group: GroupRecord) -> int:
     """tasks × repetitions, or the number of inputs."""
     evaluation = group.spec.get("evaluation")
@@ -197,6 +205,7 @@ def group_status_fields(
         "priceSource": group.model.get("priceSource", ""),
         "simulated": bool(group.model.get("simulated")),
         "notionalPrice": bool(group.model.get("notional")),
+        "weakerGrader": weaker_grader(group),
         "money": {
             "capUSD": _usd(group.cap),
             "spentUSD": _usd(ledger.settled),
@@ -300,6 +309,10 @@ def results_of(group: GroupRecord, runs: Sequence[RunRecord], now: datetime) -> 
             digest=group.digest,
             split=evaluation.get("split", "test"),
             seed=evaluation.get("seed", 0),
+            images=tuple(
+                sorted({image for run in current if run.sandbox for image in (run.sandbox.image, run.sandbox.grader_image) if image})
+            ),
+            weaker_grader=weaker_grader(group),
         )
         if evaluation
         else None,

@@ -378,5 +378,5 @@ def grade_of(answer: Mapping[str, Any]) -> Grade | None:
     if verdict not in set(Verdict) or not isinstance(message, str) or not (reward is None or isinstance(reward, int | float)):
         return None
     bounded = None if reward is None else min(max(float(reward), 0.0), 1.0)
-    seconds = answer.get("sandboxSeconds", 0)
-    return Grade(Verdict(verdict), bounded, message, float(seconds), no_reference=answer.get("noReference") is True)
+    seconds, image = answer.get("sandboxSeconds", 0), str(answer.get("image") or "")
+    return Grade(Verdict(verdict), bounded, message, float(seconds), image, no_reference=answer.get("noReference") is True)

@@ -58,6 +58,8 @@ class Grade:
     """For people; never holds the expected answer."""
     sandbox_seconds: float = 0
     """How long grading sandboxes ran for it."""
+    image: str = ""
+    """What they ran, with its digest."""
     no_reference: bool = False
     """It could not be graded because the task has no reference answer, which a simulated model's mark or a gold check asked for."""
 

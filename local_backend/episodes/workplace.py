@@ -194,6 +194,7 @@ class Workplace:
             sandbox = await self._stop.wait(self._around.pool.create(request))
             self._sandbox = sandbox
             use = self._use
+            use.weaker = (await self._around.pool.facts()).isolation != "full"
             use.engine, use.image, use.started_at, use.running = sandbox.engine, sandbox.image, sandbox.started_at, True
             self._run.reason, self._run.message, self._run.until_at = None, "", None
             await self._books.changed(self._run)

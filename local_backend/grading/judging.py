@@ -49,6 +49,8 @@ class Judged:
 
     judgement: Judgement
     sandbox_seconds: float = 0
+    image: str = ""
+    """What the sandbox ran, with its digest."""
 
 
 class Judge:
@@ -106,7 +108,7 @@ class Judge:
             judgement = await _judged(sandbox, trial, given, self._grader_files(task, trial, given))
         finally:
             await self._pool.dispose(sandbox)
-        return Judged(judgement, clock() - began)
+        return Judged(judgement, clock() - began, sandbox.image)
 
     def _grader_files(self, task: SecretTask, trial: Trial, given: Submission) -> dict[str, TaskFile]:
         files = {"answer.json": TaskFile(json.dumps(trial.answer).encode()), "completion.txt": TaskFile(given.completion.encode())}

@@ -5,7 +5,7 @@ at once, each in a sandbox that it makes itself, and answers out of order. It ch
 
 Requests: `load` as there, with `engine` and `workspace`; `{"op": "grade", "n", "task", "completion", "files", "use", "simulated"}`, where
 `files` is the path of an archive or null; `{"op": "cancel", "n"}`. Answers to a grade: `{"n", "began": seconds}` when the image is here and
-the rest takes so long at most, then `{"n", "verdict", "reward", "message", "noReference", "sandboxSeconds"}`.
+the rest takes so long at most, then `{"n", "verdict", "reward", "message", "noReference", "sandboxSeconds", "image"}`.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class Grading:
             del self._going[number]
         if contained.told:
             outcome = Judged(failure(f"the grader failed: {contained.told}"))
-        self._answer({"n": number, **judged(outcome.judgement), "sandboxSeconds": outcome.sandbox_seconds})
+        self._answer({"n": number, **judged(outcome.judgement), "sandboxSeconds": outcome.sandbox_seconds, "image": outcome.image})
 
     async def _judged(self, request: Mapping[str, Any], began: Callable[[float], None]) -> Judged:
         task = self._tasks.get(request["task"])

@@ -328,6 +328,7 @@ class GroupEngine:
         if run.sandbox is not None:
             run.sandbox.grading_at = None
             run.sandbox.charge(grade.sandbox_seconds)
+            run.sandbox.grader_image = grade.image
         return Graded(grade)
 
     async def copy_of_files(self, name: str) -> Path | None:

@@ -38,7 +38,11 @@ class SandboxUse:
     rate: int = 0
     """Nano-dollars an hour."""
     engine: str = ""
+    weaker: bool = False
+    """Whether the engine isolates less than it could."""
     image: str = ""
+    grader_image: str = ""
+    """What its answer was graded in."""
     started_at: datetime | None = None
     """Of the episode's sandbox that runs, or ran last."""
     running: bool = False
@@ -71,7 +75,7 @@ class SandboxUse:
         values = json.loads(text)
         for name in ("started_at", "grading_at"):
             values[name] = time_from(values.get(name))
-        for name in ("running", "kept", "lost"):
+        for name in ("running", "kept", "lost", "weaker"):
             values[name] = bool(values.get(name))
         return cls(**values)
 

@@ -74,6 +74,7 @@ def _group(group: AgentGroup) -> list[tuple[str, str]]:
         ("Phase", ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)),
         ("Progress", f"{status.coverage.total - status.pending}/{status.coverage.total} ended, {status.going} going"),
         ("Pass rate", row_of(group)[3]),
+        ("Weaker grader", status.weaker_grader),
         ("Verdicts", ", ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items())),
         ("Money", f"{display_usd(money.model_usd)} of {display_usd(money.cap_usd)} on models; {kept}"),
         ("Sandboxes", f"{display_usd(money.sandbox_usd)}, apart from model spend and its cap" if money.sandbox_usd else ""),
@@ -128,9 +129,14 @@ def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]
     if box is None:
         return []
     running = f"; runs since {time_text(box.started_at)}" if box.running else "; stopped"
+    weaker = "weaker isolation (`nodus-tui doctor` says why)" if box.isolation == "weaker" else ""
     kept = f"kept; `nodus-tui cp {run.name}:` lists them"
     return [
-        ("Sandbox", ", ".join(part for part in (box.engine, box.image, box.hardware) if part)),
+        (
+            "Sandbox",
+            ", ".join(part for part in (box.engine, weaker, box.image, box.hardware) if part) if box.engine else "for grading only",
+        ),
+        ("Graded in", box.grader_image),
         ("Limits", limits_text(limits) if limits else ""),
         ("Sandbox time", f"{seconds_text(box.seconds)} from started to stopped, grading included{running}"),
         ("Sandbox cost", f"{display_usd(box.cost_usd)} at {display_usd(box.rate_usd)} an hour, apart from model spend and its cap"),

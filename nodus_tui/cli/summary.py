@@ -121,4 +121,7 @@ def _environment(results: GroupResults) -> str:
     environment = results.environment
     if environment is None:
         return ""
-    return f"{environment.name}@{environment.version}, split {environment.split}, seed {environment.seed}\n{environment.digest}"
+    lines = [f"{environment.name}@{environment.version}, split {environment.split}, seed {environment.seed}", environment.digest]
+    lines += [f"image {image}" for image in environment.images]
+    lines += [f"weaker grader: {environment.weaker_grader}"] if environment.weaker_grader else []
+    return "\n".join(lines)

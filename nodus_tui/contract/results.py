@@ -44,6 +44,10 @@ class ResultEnvironment(ContractModel):
     digest: str
     split: str
     seed: int
+    images: tuple[str, ...] = ()
+    """The images of the sandboxes that agents worked and answers were graded in, with their digests."""
+    weaker_grader: str = ""
+    """Why its grader can be trusted less than a grader of our own, as a sentence; empty where it cannot."""
 
 
 class ResultAgent(ContractModel):

@@ -255,7 +255,7 @@ def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
         (
             line(f"{display_usd(parts.spent)} spent | {display_usd(parts.reserved)} reserved | {display_usd(parts.left)} left"),
             unconfirmed,
-            honesty_marks(simulated=status.simulated, notional=status.notional_price),
+            honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader)),
         ),
     )
     return (group_why(group), joined((line(strong(pass_rate_words(status))), *_times(group, now))), paid, group_title(group))

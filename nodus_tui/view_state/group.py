@@ -136,7 +136,7 @@ class GroupState:
         if self.group is None:
             return ()
         status = status_of(self.group)
-        marks = honesty_marks(simulated=status.simulated, notional=status.notional_price)
+        marks = honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader))
         facts = joined((marks, _ending(self.group, now), group_title(self.group)))
         lines = [*clipped((facts,), width, 2 if roomy else 1), *self.progress_lines(width), *money_lines(self.group, width)]
         rate = [line(strong(pass_rate_words(status)))]

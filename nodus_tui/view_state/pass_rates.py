@@ -45,7 +45,8 @@ def shorter_pass_rate_cells(status: AgentGroupStatus) -> tuple[Line, ...]:
     return (line(rate, f" [{ends}] ", coverage), line(rate, f" {ends} ", coverage), line(strong(f"{ends}%"), " ", coverage))
 
 
-def honesty_marks(*, simulated: bool, notional: bool) -> Line:
+def honesty_marks(*, simulated: bool, notional: bool, weaker_grader: bool = False) -> Line:
     """What a reader must know of every number of this group."""
-    words = [word for word, holds in (("simulated", simulated), ("notional price", notional)) if holds]
+    marks = (("simulated", simulated), ("notional price", notional), ("weaker grader", weaker_grader))
+    words = [word for word, holds in marks if holds]
     return line(Span(" + ".join(words), Tone.MARK))

@@ -306,11 +306,12 @@ def sandbox_line(box: RunSandbox, width: int, now: datetime) -> Line:
     else:
         state = line(f"■ {exact_span_text(box.seconds)}, stopped")
     cost = line(display_usd(box.cost_usd), muted(" apart from models"))
+    engine = line(box.engine or "for grading", *((Span(" weaker isolation", Tone.MARK),) if box.isolation == "weaker" else ()))
     if width < ROOMY:
-        return (muted("sandbox "), *joined((line(box.engine), state, cost)))
+        return (muted("sandbox "), *joined((engine, state, cost)))
     kept = line("files kept") if box.files_kept else ()
     price = (*cost, muted(f", {display_usd(box.rate_usd)}/h"))
-    return (muted("sandbox "), *joined((line(box.engine), state, price, kept, line(muted(short_image(box.image))))))
+    return (muted("sandbox "), *joined((engine, state, price, kept, line(muted(short_image(box.image or box.grader_image))))))
 
 
 def short_image(image: str) -> str:

@@ -140,6 +140,8 @@ class AgentGroupStatus(ContractModel):
     """When the evaluation's timeout falls."""
     agent_revision: int
     environment_digest: str = ""
+    weaker_grader: str = ""
+    """Why its grader can be trusted less than a grader of our own, as a sentence; empty where it cannot."""
     """Of the tasks and the grader; empty until the tasks are made."""
     model_family: str = ""
     model_name: str = ""

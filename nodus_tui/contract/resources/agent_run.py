@@ -39,8 +39,12 @@ class RunSandbox(ContractModel):
     """The sandbox of a run: its episode's, and the one that its answer was graded in."""
 
     engine: str = ""
+    isolation: Literal["full", "weaker"] = "full"
+    """How far the engine kept the agent in; `doctor` says what was weaker."""
     image: str = ""
     """With its digest."""
+    grader_image: str = ""
+    """What its answer was graded in, with its digest."""
     hardware: str = "CPU"
     rate_usd: USD
     """An hour."""

@@ -110,6 +110,11 @@ class Workplace:
         return self._run.sandbox
 
     @property
+    def idle_seconds(self) -> float:
+        """After so long without a command the sandbox is stopped."""
+        return self._spec.idle_timeout.total_seconds()
+
+    @property
     def workdir(self) -> str:
         """The agent's folder."""
         return self._bench.workdir
@@ -296,7 +301,7 @@ class Workplace:
         if self._sandbox is None:
             return
         self._stop_timer()
-        wait = self._spec.idle_timeout.total_seconds()
+        wait = self.idle_seconds
         left = self._seconds_left()
         if left is not None:
             wait = min(wait, max(0.0, left - CLOSING_SECONDS))

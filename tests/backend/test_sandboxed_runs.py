@@ -12,6 +12,7 @@ from model_server import ModelServer, Seen, asks
 from other_process import child
 
 from local_backend.backend import LocalBackend
+from local_backend.episodes.workplace import Workplace
 from nodus_tui.contract.actions import ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import usd_text
@@ -113,6 +114,29 @@ async def test_a_kill_ends_a_command_at_once_and_leaves_nothing(place: Place, se
         assert await nothing_left(backend)
     assert (found.phase, told.phase) == (GroupPhase.CANCELLED, RunPhase.CANCELLED)
     assert kept == b"begun\n"
+
+
+async def test_an_idle_sandbox_is_stopped_with_its_files_kept_and_started_again_by_the_next_command(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workplace, "idle_seconds", property(lambda workplace: 0.3))  # A spec's shortest is a minute.
+
+    async def second(seen: Seen) -> web.Response:
+        while (told := (await run_status(backend, "campaign-c001")).sandbox) is None or told.running:
+            await asyncio.sleep(0)
+        stopped.append((told.files_kept, await nothing_left(backend)))
+        return asks(("bash", {"command": "cat ../work.txt; pwd"}))
+
+    stopped: list[tuple[bool, bool]] = []
+    work = "echo kept > work.txt; mkdir deep; cd deep"
+    plays(server, [asks(("bash", {"command": work})), second, asks(("submit", {"answer": "1"}))])
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), worker(), group(tasks=1))
+        await at_rest(backend)
+        result = results_of(await backend.transcript("campaign-c001"))[1]
+    assert stopped == [(True, True)]
+    assert "restarted" in result
+    assert result.splitlines()[1:3] == ["kept", "/task/deep"]
 
 
 async def test_a_stopped_scheduler_keeps_the_files_and_the_next_goes_on_from_them(place: Place, server: ModelServer) -> None:

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import resource
+import select
 import signal
 import time
 
@@ -175,17 +176,33 @@ def end_child(action: Callable[[], None]) -> None:
         os._exit(0)
 
 
-def spawn(argv: Sequence[str], descriptors: Mapping[int, int], *, cwd: str, environ: Mapping[str, str] | None, memory: int | None) -> int:
-    """Start a program as the judged user with these descriptors (its own number → ours) and no others. Raises SolutionError."""
+def spawn(
+    argv: Sequence[str],
+    descriptors: Mapping[int, int],
+    *,
+    cwd: str,
+    environ: Mapping[str, str] | None,
+    memory: int | None,
+    deadline: float,
+) -> int:
+    """Start a program as the judged user with these descriptors (its own number → ours) and no others, until `deadline` (time.monotonic).
+
+    Raises SolutionError; SolutionTimeoutError when it has not begun by then: judged code that still runs can stop it as soon as it is the
+    judged user's.
+    """
     told, tell = os.pipe()
     pid = fork()
     if pid == 0:
         end_child(lambda: _execute(argv, descriptors, tell, cwd, environ or {}, memory))
     os.close(tell)
     try:
-        problem = os.read(told, 1000).decode("utf-8", "replace")
+        began, _, _ = select.select([told], [], [], max(deadline - time.monotonic(), 0))
+        problem = os.read(told, 1000).decode("utf-8", "replace") if began else ""
     finally:
         os.close(told)
+    if not began:
+        reap(pid, time.monotonic())
+        raise SolutionTimeoutError(f"{argv[0]} did not begin in time")
     if problem:
         reap(pid, time.monotonic() + 5)
         raise SolutionError(f"{argv[0]} cannot be started: {problem}")

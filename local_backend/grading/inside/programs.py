@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-from .processes import TICK, WORK, SolutionError, budget, kill_all, spawn
+from .processes import TICK, WORK, SolutionError, SolutionTimeoutError, budget, kill_all, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,11 @@ def run(
         ours = [in_write, out_read, err_read]
         try:
             try:
-                pid = spawn(argv, {0: in_read, 1: out_write, 2: err_write}, cwd=cwd or WORK, environ=environ, memory=memory)
+                pid = spawn(
+                    argv, {0: in_read, 1: out_write, 2: err_write}, cwd=cwd or WORK, environ=environ, memory=memory, deadline=deadline
+                )
+            except SolutionTimeoutError:
+                return Finished(-signal.SIGKILL, b"", b"", timed_out=True, truncated=False)
             except SolutionError as error:
                 return Finished(127, b"", str(error).encode(), timed_out=False, truncated=False)
             finally:

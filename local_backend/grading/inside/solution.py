@@ -65,7 +65,8 @@ class Solution:
         descriptors = {0: nowhere, 1: nowhere, 2: nowhere, child.REQUESTS: requests[0], child.REPLIES: replies[1]}
         try:
             argv = [sys.executable, "-I", "-X", "utf8", "-c", program]
-            self._pid = spawn(argv, descriptors, cwd=os.path.dirname(self._path), environ=None, memory=self._memory)
+            with budget.spending(self._timeout) as deadline:
+                self._pid = spawn(argv, descriptors, cwd=os.path.dirname(self._path), environ=None, memory=self._memory, deadline=deadline)
         except SolutionError:
             os.close(requests[1])
             os.close(replies[0])

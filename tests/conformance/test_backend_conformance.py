@@ -90,7 +90,7 @@ async def test_every_fault_comes_with_its_place_and_nothing_is_changed(there: Re
         assert error.code is ErrorCode.INVALID_SPEC
         assert [(fault.file, fault.line, fault.column, fault.path, fault.document) for fault in error.faults] == [
             ("evals/hello.yaml", 6, 21, "spec.model.families", 0),
-            ("evals/hello.yaml", 17, 18, "spec.evaluation.environment", 1),
+            ("evals/hello.yaml", 18, 18, "spec.evaluation.environment", 1),
         ]
         assert error.faults[0].suggestion == "perfect"
     assert (await there.backend.snapshot()).cursor == 0

@@ -58,7 +58,7 @@ exit 0
 file, and `open` where its last line has no line break."""
 
 READ_ALL = f"""{_CHECK_READ}
-size=$(wc -c <"$p")
+size=$(wc -c <"$p") || exit {ScriptCode.NOT_READABLE:d}
 [ "$size" -le "$2" ] || {{ echo "$size"; exit {ScriptCode.TOO_LARGE:d}; }}
 exec cat "$p"
 """

@@ -209,7 +209,10 @@ def secret(): raise Evil
         "what the judged user did to its files is its own fault",
         "import os\nos.chmod('/task', 0)\ndef secret(): return 'x'",
     ),
-    "removes its own file": ("the same", "import os\nos.remove('/task/solution.py')\ndef secret(): return 'x'"),
+    "removes its own file": (
+        "what the judged user did to its files is its own fault",
+        "import os\nos.remove('/task/solution.py')\ndef secret(): return 'x'",
+    ),
 }
 
 

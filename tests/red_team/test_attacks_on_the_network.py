@@ -113,7 +113,7 @@ async def test_connects_by_tcp(ground: Ground) -> None:
 
 
 async def test_sends_by_udp(ground: Ground) -> None:
-    """The same."""
+    """The same network namespace, for every protocol."""
     with listener(socket.AF_INET, socket.SOCK_DGRAM, ("0.0.0.0", 0)) as there:
         attack = probe(socket.AF_INET, socket.SOCK_DGRAM, [(address, there.address[1]) for address in own_addresses()])
         await ground.agent.held(attack)
@@ -122,7 +122,7 @@ async def test_sends_by_udp(ground: Ground) -> None:
 
 
 async def test_connects_by_ipv6(ground: Ground) -> None:
-    """The same."""
+    """The same network namespace, for every protocol."""
     try:
         with listener(socket.AF_INET6, socket.SOCK_STREAM, ("::", 0)) as there:
             attack = probe(socket.AF_INET6, socket.SOCK_STREAM, [("::1", there.address[1]), ("::ffff:127.0.0.1", there.address[1])])

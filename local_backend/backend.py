@@ -23,6 +23,7 @@ from local_backend.applying.plan import Plan
 from local_backend.clock import SteadyClock
 from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
+from local_backend.hardware_here import hardware_here
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
@@ -41,6 +42,7 @@ from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
@@ -86,6 +88,7 @@ class LocalBackend:
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
+        self._hardware = hardware_here(workspace.home, self._desk, environ, clock)
         self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
         self._reader = Reader(store, clock, self._check)
         self._requests = Requests(store, clock)
@@ -139,6 +142,8 @@ class LocalBackend:
         try:
             if self._desk.used and may_start:
                 await self._desk.reap_quietly()
+            rows = await self._store.read("SELECT name FROM runs")
+            await asyncio.to_thread(self._desk.artifacts.sweep, {row["name"] for row in rows})
             await self._scheduler.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)
@@ -382,6 +387,10 @@ class LocalBackend:
             ),
         )
 
+    async def gpus(self, *, history: bool = False) -> HardwareView:
+        """This machine, sampled while somebody looks."""
+        return await self._hardware.view(history=history)
+
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
         found = await self._desk.list()
@@ -439,6 +448,7 @@ class LocalBackend:
             await self._keeper
         for helper in tuple(self._helpers):
             await helper
+        await self._hardware.aclose()
         await self._disown()
         await self._desk.aclose()
         await self._store.aclose()

@@ -62,9 +62,12 @@ class SandboxDesk:
 
     async def list(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine. Raises NodusError."""
+        return tuple(self._fact_of(each) for each in await self.found())
+
+    async def found(self) -> Sequence[FoundSandbox]:
+        """The same, as the engines know them. Raises NodusError."""
         async with _Engines(self._configuration, self._environ) as engines:
-            found = [each for engine in engines for each in await _asked(engine)]
-        return tuple(self._fact_of(each) for each in found)
+            return [each for engine in engines for each in await _asked(engine)]
 
     async def reap(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""

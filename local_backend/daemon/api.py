@@ -16,6 +16,7 @@ from local_backend.daemon.answers import answer, caller_of, json_answer, streame
 from local_backend.daemon.bodies import BodyReader
 from local_backend.daemon.documents import AnyResource, Estimates, ResourceList, list_text, page_text, snapshot_text
 from local_backend.daemon.gate import Gate
+from local_backend.daemon.hardware_routes import hardware_routes
 from local_backend.daemon.openapi import ACTION_BODY, SPECS_BODY, describe
 from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import (
@@ -69,7 +70,7 @@ def create_app(
         dependencies=[Depends(_only_known_parameters)],
     )
     rooms = (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy, presence))
-    for router in (*rooms, sandbox_routes(backend, limits=policy.limits, presence=presence)):
+    for router in (*rooms, hardware_routes(backend), sandbox_routes(backend, limits=policy.limits, presence=presence)):
         app.include_router(router, prefix=PREFIX)
     _answer_errors(app)
     document: dict[str, Any] = {}

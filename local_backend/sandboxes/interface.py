@@ -184,6 +184,10 @@ class FoundSandbox:
     image: str
     created_at: datetime | None
     network: bool = False
+    init: int | None = None
+    """Its first process as this machine counts it, where the engine knows."""
+    init_started: str = ""
+    """That process's start time in the kernel's ticks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
@@ -144,6 +145,13 @@ class Backend(Protocol):
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """What this backend is and what it can use. With `probe` it also finds out which engine makes sandboxes, by making some."""
+        ...
+
+    async def gpus(self, *, history: bool = False) -> HardwareView:
+        """The backend's machine: its accelerators, their processes, CPU, memory, disk, network; with `history` the last samples too.
+
+        What cannot be found out is null with a sentence, never an error: a machine without a driver is told as one without devices.
+        """
         ...
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:

@@ -16,6 +16,7 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/snapshot?runsOf=…             Snapshot; without runsOf no runs, with it empty all runs
     GET    /v1/watch?after=0                 server-sent events: `id` is the cursor, `data` an EventBatch
     POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on; with &group=… (may be repeated) those groups alone
+    GET    /v1/gpus?history=false            HardwareView of the server's machine
     GET    /v1/sandboxes                     those on the server's machine       → {"sandboxes": [SandboxFact, …]}
     POST   /v1/sandboxes/reap                remove those of dead owners         → ReapOutcome
     POST   /v1/environments/check?reference=…   the gold check: lines of GoldCase; also &split=…&tasks=…&seed=0

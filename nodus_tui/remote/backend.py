@@ -15,6 +15,7 @@ from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.http import BUNDLE_TYPE
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.meta import Resource
@@ -137,6 +138,10 @@ class RemoteBackend:
         told = await self._channel.get(BackendInfo, "/info", [("probe", "true")] if probe else [])
         elsewhere = told.scheduling or told.scheduler_elsewhere
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
+
+    async def gpus(self, *, history: bool = False) -> HardwareView:
+        """The machine there."""
+        return await self._channel.get(HardwareView, "/gpus", [("history", "true")] if history else [])
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on the machine there."""

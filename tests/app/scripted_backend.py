@@ -13,6 +13,7 @@ from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.hardware_view import HardwareView, MachineFact
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
@@ -55,6 +56,10 @@ class ScriptedBackend:
         self.more_files: tuple[FileEntry, ...] = ()
         """Folders and links."""
         self.sandboxes_running = 0
+        self.hardware = HardwareView(at=NOW, machine=MachineFact(host="here"), notes=("no NVIDIA driver here",))
+        self.hardware_lost: NodusError | None = None
+        self.looks = 0
+        """How often the hardware was asked for."""
         self._readers: list[asyncio.Queue[EventBatch | NodusError]] = []
 
     def emit(self, *events: Event) -> None:
@@ -140,6 +145,12 @@ class ScriptedBackend:
                 yield item
         finally:
             self._readers.remove(queue)
+
+    async def gpus(self, *, history: bool = False) -> HardwareView:
+        self.looks += 1
+        if self.hardware_lost is not None:
+            raise self.hardware_lost
+        return self.hardware
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         return ()

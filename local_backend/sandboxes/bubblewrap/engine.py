@@ -230,7 +230,18 @@ class BubblewrapEngine:
     async def list(self) -> list[FoundSandbox]:
         """See `interface.SandboxEngine`."""
         return [
-            FoundSandbox(each.id, "bubblewrap", each.run, each.purpose, each.owner, each.image, created_at(each), each.network)
+            FoundSandbox(
+                each.id,
+                "bubblewrap",
+                each.run,
+                each.purpose,
+                each.owner,
+                each.image,
+                created_at(each),
+                each.network,
+                each.init,
+                each.init_started,
+            )
             for each in await _in_thread(self._records.all)
         ]
 

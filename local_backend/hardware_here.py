@@ -1,0 +1,35 @@
+"""This machine's hardware as a workspace tells of it: the watch, and which of its runs the processes on the devices belong to."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from local_backend.hardware.attribution import Place
+from local_backend.hardware.watch import HardwareWatch
+from local_backend.sandboxes.interface import SandboxError
+from local_backend.sandboxing import SandboxDesk
+from nodus_tui.contract.errors import NodusError
+
+_log = logging.getLogger(__name__)
+
+
+def hardware_here(home: Path, desk: SandboxDesk, environ: Mapping[str, str], clock: Callable[[], datetime]) -> HardwareWatch:
+    """The watch of one backend; nothing is looked at before somebody asks."""
+
+    async def places() -> Sequence[Place]:
+        try:
+            found = await desk.found()
+        except (NodusError, SandboxError) as error:
+            _log.warning("processes on devices cannot be matched with sandboxes: %s", error)
+            return ()
+        return tuple(
+            Place(
+                id=each.id,
+                run=each.run if each.owner.workspace == str(home) and each.purpose == "episode" else None,
+                init=(each.init, each.init_started) if each.init is not None else None,
+            )
+            for each in found
+        )
+
+    return HardwareWatch(home, environ, clock, find_places=places)

@@ -22,7 +22,8 @@ def attacks() -> Iterator[tuple[str, str]]:
         for node in tree.body:
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
                 yield from _of_table(node.value, texts)
-            elif isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test_") and (held := ast.get_docstring(node)):
+            elif isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                held = ast.get_docstring(node) or "The control"
                 if not held.startswith("The control"):
                     yield node.name.removeprefix("test_").replace("_", " "), held.splitlines()[0]
 

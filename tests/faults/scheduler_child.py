@@ -27,13 +27,17 @@ async def free(backend: Backend, group: AgentGroup) -> None:
         assert isinstance(run, AgentRun)
         assert run.status is not None
         if run.status.phase is RunPhase.WAITING and run.status.needed_cap_usd is not None:
-            cap = run.status.needed_cap_usd + Decimal("0.001")
-            try:
-                await backend.act(ExtendCap(kind="AgentRun", name=run.name, cap_usd=cap))
-            except NodusError as refused:
-                print(f"{run.name}: {refused.detail}", file=sys.stderr)
+            await extend(backend, ExtendCap(kind="AgentRun", name=run.name, cap_usd=run.status.needed_cap_usd + Decimal("0.001")))
     assert group.status is not None
-    await backend.act(ExtendCap(kind="AgentGroup", name=group.name, cap_usd=group.status.money.cap_usd + Decimal("0.01")))
+    await extend(backend, ExtendCap(kind="AgentGroup", name=group.name, cap_usd=group.status.money.cap_usd + Decimal("0.01")))
+
+
+async def extend(backend: Backend, action: ExtendCap) -> None:
+    """Do it, unless what it was for has ended since it was looked at."""
+    try:
+        await backend.act(action)
+    except NodusError as refused:
+        print(f"{action.name}: {refused.detail}", file=sys.stderr)
 
 
 async def main() -> None:

@@ -122,6 +122,8 @@ class Episode:
             ending = Broke(Reason.SANDBOX_LIMIT_REACHED, str(limit))
         except SandboxError as error:
             ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error}")
+        except OSError as error:  # This machine's own doing: the disk with the kept files, say.
+            ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error.strerror or type(error).__name__}")
         except StoppedError:
             ending = Stopped()
         kept = await self._workplace.leave()

@@ -10,7 +10,6 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,6 +40,8 @@ HURRY_SECONDS = 10.0
 
 CLOSING_SECONDS = 5.0
 """Set aside before a sandbox's limit of time or money, so that its files are out before the limit."""
+
+FILES_GONE = "the agent's files are gone from the workspace"
 
 _TELL_SECONDS = 1.0
 """While an image is fetched, its progress is told at most this often."""
@@ -179,6 +180,12 @@ class Workplace:
     # Starting.
 
     async def _start(self) -> None:
+        use = self._use
+        if self._run.turns > 0 and not use.kept:  # The conversation builds on work that is not there.
+            raise SandboxError(use.not_kept or "the agent's files were not kept")
+        if use.kept and not self._around.artifacts.has(self._run.name):
+            use.kept, use.not_kept = False, FILES_GONE
+            raise SandboxError(use.not_kept)
         left = self._seconds_left()
         if left is not None and left <= CLOSING_SECONDS:
             raise self._limit_reached()
@@ -195,12 +202,13 @@ class Workplace:
                 image=image,
                 workdir=self.workdir,
             )
-            self._around.artifacts.prepare()
+            self._prepare_folder()
             sandbox = await self._stop.wait(self._around.pool.create(request))
             self._sandbox = sandbox
-            use = self._use
             use.weaker = (await self._around.pool.facts()).isolation != "full"
-            use.engine, use.image, use.started_at, use.running = sandbox.engine, sandbox.image, sandbox.started_at, True
+            # By the clock of the books, which nobody can set.
+            use.engine, use.image, use.started_at, use.running = sandbox.engine, sandbox.image, self._books.clock(), True
+            use.lifetime = request.lifetime_seconds
             self._run.reason, self._run.message, self._run.until_at = None, "", None
             await self._books.changed(self._run)
             await self._stop.wait(self._fill(sandbox))
@@ -215,6 +223,12 @@ class Workplace:
         if state is not None:
             self._toolbox.restore(state)
         self._start_timer()
+
+    def _prepare_folder(self) -> None:
+        try:
+            self._around.artifacts.prepare()
+        except OSError as error:
+            raise SandboxError(f"there is no folder for the agent's files: {_sentence(error)}") from error
 
     async def _wait_for_place(self) -> Place:
         pool = self._around.pool
@@ -263,9 +277,9 @@ class Workplace:
         )
 
     async def _fill(self, sandbox: Sandbox) -> None:
-        """The files kept of this run, or, for a new one, what its task brings."""
+        """The files kept of this run, or, for a new one, what its task brings. Never a file that only has the run's name."""
         kept = self._around.artifacts.path(self._run.name)
-        if self._around.artifacts.has(self._run.name):
+        if self._use.kept:
             await put_archive(sandbox, kept, user=User.AGENT, folder=self.workdir, as_it_is=True)
             self._restarted = self._run.turns > 0
             return
@@ -352,14 +366,8 @@ class Workplace:
             self._place.release()
             self._place = None
         if self._use.running:
-            self._stopped_at(self._books.clock())
+            self._use.stopped(self._books.clock())
             await self._books.changed(self._run)
-
-    def _stopped_at(self, moment: datetime) -> None:
-        use = self._use
-        use.running = False
-        if use.started_at is not None:
-            use.charge(max(0.0, (moment - use.started_at).total_seconds()))
 
 
 def _sentence(error: BaseException) -> str:

@@ -39,13 +39,18 @@ def open_first_attempts(books: GroupBooks, repetitions: int, next_seq: NextSeq) 
     return statements
 
 
+def next_attempt(books: GroupBooks, run: RunRecord) -> int:
+    """The number of the next attempt at a run's case."""
+    return 1 + max(each.attempt for each in books.runs.values() if each.case_index == run.case_index)
+
+
 def open_successor(books: GroupBooks, run: RunRecord, cap: int, next_seq: NextSeq, *, carry: bool) -> tuple[RunRecord, list[Statement]]:
     """The next attempt at a run's case.
 
     With `carry` it takes the conversation over and starts with what that cost counted against its own cap; otherwise it begins afresh.
     """
     run.current = False
-    attempt = 1 + max(each.attempt for each in books.runs.values() if each.case_index == run.case_index)
+    attempt = next_attempt(books, run)
     carried = carry and run.turns > 0
     made = RunRecord(
         seq=next_seq(),
@@ -64,7 +69,9 @@ def open_successor(books: GroupBooks, run: RunRecord, cap: int, next_seq: NextSe
         input_tokens=run.input_tokens if carried else 0,
         output_tokens=run.output_tokens if carried else 0,
         answered=run.answered and carried,
-        sandbox=SandboxUse(hardware=run.sandbox.hardware, rate=run.sandbox.rate, kept=True) if carried and run.sandbox else None,
+        sandbox=SandboxUse(hardware=run.sandbox.hardware, rate=run.sandbox.rate, kept=run.sandbox.kept)
+        if carried and run.sandbox
+        else None,
     )
     statements = books.created(made)
     if carried:

@@ -5,6 +5,7 @@ bookings go through the same books. Waiting is interrupted only through stop sig
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,18 +14,18 @@ from typing import Protocol
 
 from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Ending, Episode, Models, Stopped
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Broke, Ending, Episode, Models, Stopped
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
-from local_backend.episodes.workplace import Workplace, Workplaces, stored_workbench
+from local_backend.episodes.workplace import FILES_GONE, Workplace, Workplaces, stored_workbench
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.scheduling.admission import Waits, admit
 from local_backend.scheduling.assessment import assess, complete
-from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, open_first_attempts, open_successor
+from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, next_attempt, open_first_attempts, open_successor, run_name
 from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
 from local_backend.storage.records import RunRecord, TaskRow
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 
@@ -195,6 +196,10 @@ class GroupEngine:
         evaluation = self._spec.evaluation
         if evaluation is None:
             return
+        if self._resolved.in_sandbox:
+            # The folder tells the next scheduler that sandboxes may be left, also where agents have none.
+            with contextlib.suppress(OSError):
+                self._services.workplaces.artifacts.prepare()
         self._grader = await self._services.start_grader(
             self._resolved,
             split=evaluation.split,
@@ -272,7 +277,6 @@ class GroupEngine:
         self._going[run.name] = _Going(stop, task, workplace)
 
     async def _go(self, run: RunRecord, stop: StopSignal, model: ResolvedModel, workplace: Workplace | None) -> None:
-        artifacts = self._services.workplaces.artifacts
         try:
             episode = Episode(
                 books=self.books,
@@ -286,8 +290,10 @@ class GroupEngine:
             )
             ending: Ending | Graded = await episode.converse()
             if isinstance(ending, Answered) and self._grader is not None:
-                files = artifacts.path(run.name) if workplace is not None and artifacts.has(run.name) else None
-                ending = await self._grade(run, ending.text, stop, self._grader, files)
+                if self._has_files(run):
+                    ending = await self._grade(run, ending.text, stop, self._grader)
+                else:
+                    ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"{FILES_GONE}, so they cannot be graded")
             async with self._lock:
                 self.books.ledger.stop(run.name)
                 if isinstance(ending, Stopped):
@@ -312,7 +318,8 @@ class GroupEngine:
         else:
             end_by_order(run, order, self._services.clock())
 
-    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient, files: Path | None) -> Stopped | Graded:
+    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded:
+        files = self._services.workplaces.artifacts.path(run.name) if run.sandbox is not None and run.sandbox.kept else None
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
         if self._resolved.in_sandbox:
             run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
@@ -439,9 +446,10 @@ class GroupEngine:
                 # While the call in flight was waited for, it may have ended, been killed, or given its case to another already.
                 if run.phase.ended or not run.current or self.killed or run.name in self._doomed:
                     return None
-                carry = not restart and can_carry(self.books, run)
+                carry = not restart and self._has_files(run) and can_carry(self.books, run)
+                if carry:
+                    await self._hand_files_on(run)
                 successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=carry)
-                self._hand_files_on(run, successor)
                 end_superseded(run, successor.name, self._services.clock())
                 await self._services.store.commit([*self.books.told(run), *opened])
         finally:
@@ -457,18 +465,21 @@ class GroupEngine:
         async with self._lock:
             statements: list[Statement] = []
             made: list[tuple[RunRecord, RunRecord]] = []
+            runs = [run for run in runs if run.current and (run.phase.ended or run.phase is RunPhase.INTERRUPTED)]
+            runs = [run for run in runs if run.phase is not RunPhase.SUCCEEDED]
+            going_on = {run.name for run in runs if self._has_files(run) and goes_on(self.books, run)}
+            for run in runs:  # Before anything is changed: where the disk refuses it, nothing is.
+                if run.name in going_on and run.phase.ended:
+                    await self._hand_files_on(run)
             for run in runs:
-                if not run.current or run.phase is RunPhase.SUCCEEDED or not (run.phase.ended or run.phase is RunPhase.INTERRUPTED):
-                    continue
                 if run.phase is RunPhase.INTERRUPTED and run.sandbox is not None and run.sandbox.lost:
                     run.phase, run.ended_at = RunPhase.FAILED, self._services.clock()
                 if run.phase is RunPhase.INTERRUPTED:
                     run.phase, run.reason, run.message = RunPhase.PENDING, Reason.WAITING_FOR_SLOT, ""
                     made.append((run, run))
                 else:
-                    carry = goes_on(self.books, run)
+                    carry = run.name in going_on
                     successor, opened = open_successor(self.books, run, run.cap, self._services.next_seq, carry=carry)
-                    self._hand_files_on(run, successor)
                     statements += opened
                     made.append((run, successor))
                 statements += self.books.told(run)
@@ -477,9 +488,23 @@ class GroupEngine:
         self.wake()
         return made
 
-    def _hand_files_on(self, run: RunRecord, successor: RunRecord) -> None:
-        if successor.carried and successor.sandbox is not None:
-            self._services.workplaces.artifacts.hand_on(run.name, successor.name)
+    def _has_files(self, run: RunRecord) -> bool:
+        """Whether the agent's files lie there where the books say so, which are put right if not; true for a run that has none."""
+        if run.sandbox is None or not run.sandbox.kept or self._services.workplaces.artifacts.has(run.name):
+            return True
+        run.sandbox.kept, run.sandbox.not_kept = False, FILES_GONE
+        return False
+
+    async def _hand_files_on(self, run: RunRecord) -> None:
+        """Give the agent's files to the run that will follow this one. Raises NodusError where the disk refuses it."""
+        if run.sandbox is None or not run.sandbox.kept:
+            return
+        successor = run_name(run.group_name, run.case_index, next_attempt(self.books, run))
+        try:
+            await asyncio.to_thread(self._services.workplaces.artifacts.hand_on, run.name, successor)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise NodusError(ErrorCode.UNAVAILABLE, f"the files of {run.name} cannot be given to its successor: {why}") from error
 
     async def conclude(self) -> None:
         """End the group if its last unfinished case has ended while nobody worked on it."""

@@ -60,7 +60,7 @@ async def _settle_sandbox(books: GroupBooks, run: RunRecord) -> bool:
     """Book the time of sandboxes that a crash cut off. Whether work that the conversation builds on was lost with them.
 
     A sandbox that dies with its scheduler is charged up to the last thing that is known of the workspace; one that its engine keeps until
-    it is reaped, up to now.
+    it is reaped, up to now, or to the end of its lifetime.
     """
     use = run.sandbox
     if use is None or not (use.running or use.grading_at):
@@ -74,7 +74,5 @@ async def _settle_sandbox(books: GroupBooks, run: RunRecord) -> bool:
         use.grading_at = None
     if not use.running:
         return False
-    use.running = False
-    if use.started_at is not None:
-        use.charge(max(0.0, (end - use.started_at).total_seconds()))
+    use.stopped(end)
     return run.turns > 0 and not run.answered

@@ -46,6 +46,8 @@ class SandboxUse:
     started_at: datetime | None = None
     """Of the episode's sandbox that runs, or ran last."""
     running: bool = False
+    lifetime: float = 0
+    """Seconds after which that one ends by itself, whoever lives; 0 where it is not known."""
     grading_at: datetime | None = None
     """Since when a grading sandbox may be at work for it."""
     settled_seconds: float = 0
@@ -58,6 +60,13 @@ class SandboxUse:
     """Why they do not, as a sentence, where they were to be kept."""
     lost: bool = False
     """Whether the work in a sandbox went down with its scheduler: the conversation cannot go on from there."""
+
+    def stopped(self, moment: datetime) -> None:
+        """Book the time of the episode's sandbox, which does not run any more. It never ran past its lifetime, whenever that is noticed."""
+        self.running = False
+        if self.started_at is not None:
+            seconds = max(0.0, (moment - self.started_at).total_seconds())
+            self.charge(min(seconds, self.lifetime) if self.lifetime else seconds)
 
     def charge(self, seconds: float) -> None:
         """Book time of a sandbox that has stopped; rounded up to the nano-dollar."""

@@ -24,6 +24,8 @@ from local_backend.clock import SteadyClock
 from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
 from local_backend.hardware_here import hardware_here
+from local_backend.jobs.desk import JobDesk
+from local_backend.jobs.engine import JobEngine
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
@@ -35,7 +37,7 @@ from local_backend.storage.space import MIB, SpaceGuard
 from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
@@ -44,6 +46,7 @@ from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
@@ -90,11 +93,21 @@ class LocalBackend:
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
         self._hardware = hardware_here(workspace.home, self._desk, environ, clock)
         self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
-        self._reader = Reader(store, clock, self._check)
+        self._environ = environ
+        self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
+        self._reader = Reader(store, clock, self._check, self._job_desk)
         self._requests = Requests(store, clock)
-        self._applier = Applier(store, self._catalogue, self._environments, clock)
+        self._applier = Applier(
+            store,
+            self._catalogue,
+            self._environments,
+            clock,
+            rates=rates_with(configuration.rates),
+            grace=configuration.jobs.stop_grace,
+        )
         self._scheduler: Scheduler | None = None
         self._actions: Actions | None = None
+        self._jobs: JobEngine | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         """One owning at a time; held while the lock is taken for a single request."""
@@ -139,12 +152,22 @@ class LocalBackend:
             may_start=may_start,
         )
         self._actions = Actions(self._scheduler, self._store, self._clock)
+        self._jobs = JobEngine(
+            store=self._store,
+            home=self._workspace.home,
+            settings=self._configuration.jobs,
+            environ=self._environ,
+            clock=self._clock,
+            shortage=self._space.shortage,
+            may_start=may_start,
+        )
         try:
             if self._desk.used and may_start:
                 await self._desk.reap_quietly()
             rows = await self._store.read("SELECT name FROM runs")
             await asyncio.to_thread(self._desk.artifacts.sweep, {row["name"] for row in rows})
             await self._scheduler.open()
+            await self._jobs.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)
             await self._scheduler.start_unfinished()
@@ -158,6 +181,9 @@ class LocalBackend:
 
     async def _let_go_of_scheduler(self) -> None:
         scheduler, self._scheduler, self._actions = self._scheduler, None, None
+        jobs, self._jobs = self._jobs, None
+        if jobs is not None:
+            await jobs.aclose()
         if scheduler is not None:
             await scheduler.aclose()
             await self._desk.leave_nothing()
@@ -275,7 +301,11 @@ class LocalBackend:
         if self._actions is None:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
         action = _ACTION.validate_json(payload)
-        done = await self._actions.perform(action.model_copy(update={"author": action.author or author}))
+        action = action.model_copy(update={"author": action.author or author})
+        if isinstance(action, Kill | Delete) and action.kind == "Job" and self._jobs is not None:
+            done = await self._jobs.perform(action)
+        else:
+            done = await self._actions.perform(action)
         return done.model_dump_json(by_alias=True)
 
     # The contract.
@@ -295,12 +325,22 @@ class LocalBackend:
             plan = await self._applier.plan(bundle)
             plan.refuse(dry_run=False)
             await self._desk.refuse_what_cannot_be_had(plan.needs)
+            self._refuse_jobs(plan)
             if plan.statements:
                 await self._store.commit(plan.statements)
         await self._after_apply(plan)
         return ApplyOutcome(dry_run=False, documents=tuple(plan.applied))
 
+    def _refuse_jobs(self, plan: Plan) -> None:
+        if self._jobs is None:
+            return
+        reasons = [reason for need in plan.jobs if (reason := self._jobs.refusal(need.name, need.spec, need.folder))]
+        if reasons:
+            raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
+
     async def _after_apply(self, plan: Plan) -> None:
+        if plan.jobs and self._jobs is not None:
+            await self._jobs.wake()
         if self._scheduler is None:
             return
         for name, cap, max_active in plan.raises:
@@ -430,6 +470,20 @@ class LocalBackend:
         async with aclosing(self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed)) as cases:
             async for case in cases:
                 yield case
+
+    async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
+        """What a job wrote, from a place on."""
+        self._check()
+        return await self._job_desk.log(job, after=after, limit=limit, wait_seconds=wait_seconds)
+
+    async def job_files(self, job: str) -> tuple[FileEntry, ...]:
+        """The outputs of a job that has ended."""
+        return await self._job_desk.files(job)
+
+    async def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        async for piece in self._job_desk.read_file(job, path):
+            yield piece
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""

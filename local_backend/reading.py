@@ -8,7 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from local_backend.jobs.desk import JobDesk
 from local_backend.reporting import group_resource, results_of, run_resource, sandbox_nano, transcript_of
+from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
 from local_backend.storage.store import Store
 from nodus_tui.contract.backend import Page, Query
@@ -35,8 +37,9 @@ _MOST_EVENTS = 5000
 class Reader:
     """Reads one workspace."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], check: Callable[[], None]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], check: Callable[[], None], jobs: JobDesk) -> None:
         self._store = store
+        self._jobs = jobs
         self._check = check
         """Raises NodusError when nothing more is to be expected from this workspace: a watcher must not wait for ever."""
         self._clock = clock
@@ -53,6 +56,8 @@ class Reader:
         """One resource. Raises NotFound with the nearest name."""
         if kind == "AgentGroup":
             return group_resource(await self.group(name))
+        if kind == "Job":
+            return self._jobs.resource(await self._jobs.record(name))
         if kind == "AgentRun":
             run, group = await self._run(name)
             return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
@@ -101,6 +106,13 @@ class Reader:
             return _page([each for each in groups if not query.project or each.metadata.project == query.project], query.limit)
         if kind == "AgentRun":
             return _page(await self._runs(query), query.limit)
+        if kind == "Job":
+            rows = await self._store.read(
+                "SELECT * FROM jobs WHERE seq > coalesce((SELECT seq FROM jobs WHERE name = ?), 0) ORDER BY seq LIMIT ?",
+                (query.after, query.limit + 1),
+            )
+            jobs = [self._jobs.resource(JobRecord.from_row(row)) for row in rows]
+            return _page([each for each in jobs if not query.project or each.metadata.project == query.project], query.limit)
         rows = await self._store.read(
             "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
         )
@@ -161,17 +173,19 @@ class Reader:
     async def snapshot(self, runs_of: str | None) -> Snapshot:
         """All groups and some runs, at one cursor."""
         wanted = "1" if runs_of == "" else "group_name = ?"
-        cursor, groups, runs = await self._store.read_many(
+        cursor, groups, runs, jobs = await self._store.read_many(
             [
                 ("SELECT coalesce(max(cursor), 0) AS cursor FROM events", ()),
                 ("SELECT * FROM groups ORDER BY seq", ()),
                 (f"SELECT * FROM runs WHERE {wanted} ORDER BY seq", () if runs_of == "" else (runs_of,)),  # noqa: S608 - constants
+                ("SELECT * FROM jobs ORDER BY seq", ()),
             ]
         )
         return Snapshot(
             cursor=cursor[0]["cursor"],
             groups=tuple(group_resource(GroupRecord.from_row(row)) for row in groups),
             runs=tuple(await self._run_resources(runs)),
+            jobs=tuple(self._jobs.resource(JobRecord.from_row(row)) for row in jobs),
         )
 
     async def watch(self, after: int) -> AsyncIterator[EventBatch]:

@@ -2,11 +2,13 @@
 
 from local_backend.applying.definitions import Planning
 from local_backend.applying.groups import GroupPlanning
+from local_backend.applying.jobs import JobPlanning
 from local_backend.applying.lookups import Lookups
 from local_backend.applying.plan import Plan
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 
 
@@ -17,7 +19,7 @@ class Applier(Lookups):
         """Check all documents and prepare what would be written. Reads only."""
         plan = Plan(files=tuple(document.file for document in bundle))
         planning = Planning(self, plan, bundle, await self.stored_environments())
-        groups = GroupPlanning(planning)
+        groups, jobs = GroupPlanning(planning), JobPlanning(planning)
         for document in _in_order(bundle):
             resource = document.resource
             if isinstance(resource, Agent):
@@ -26,6 +28,8 @@ class Applier(Lookups):
                 await planning.environment(document, resource)
             elif isinstance(resource, AgentGroup):
                 await groups.group(document, resource)
+            elif isinstance(resource, Job):
+                await jobs.job(document, resource)
             else:
                 planning.without_engine(document)
         place = {(each.resource.kind, each.resource.name): index for index, each in enumerate(bundle)}

@@ -1,8 +1,9 @@
 """What a workspace has already: applied agents and environments, models, environments that come along. Reads only."""
 
 import json
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,9 @@ from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
 from local_backend.storage.store import Store
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.statistics.hardware_rates import DEFAULT_RATES
+
+_NO_GRACE = timedelta()
 
 
 class Environments(Protocol):
@@ -31,8 +35,21 @@ class Environments(Protocol):
 class Lookups:
     """What the documents of an apply are checked against."""
 
-    def __init__(self, store: Store, catalogue: ModelCatalogue, environments: Environments, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        catalogue: ModelCatalogue,
+        environments: Environments,
+        clock: Callable[[], datetime],
+        *,
+        rates: Mapping[str, Decimal] = DEFAULT_RATES,
+        grace: timedelta = _NO_GRACE,
+    ) -> None:
         self.store = store
+        self.rates = rates
+        """US dollars an hour by hardware."""
+        self.grace = grace
+        """How long a job may take to end when it is asked to."""
         self.environments = environments
         self.clock = clock
         self._catalogue = catalogue

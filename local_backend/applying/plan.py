@@ -7,6 +7,7 @@ from local_backend.storage.store import Statement
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.spec_loading.fault_order import in_file_order
 
 
@@ -18,6 +19,15 @@ class SandboxNeed:
     agent: AgentSpec | None
     """The agent, where it has tools."""
     environment: ResolvedEnvironment | None
+
+
+@dataclass(frozen=True)
+class JobNeed:
+    """A job to run, and where relative paths in it start."""
+
+    name: str
+    spec: JobSpec
+    folder: str | None
 
 
 @dataclass
@@ -35,6 +45,8 @@ class Plan:
     launches: list[str] = field(default_factory=list)
     needs: list[SandboxNeed] = field(default_factory=list)
     """For the launches: whether this machine can give them their sandboxes is asked when they are launched, not when they are checked."""
+    jobs: list[JobNeed] = field(default_factory=list)
+    """New jobs: whether this machine can run them is asked when they are applied, not when they are checked."""
     raises: list[tuple[str, int, int]] = field(default_factory=list)
     """Groups whose cap (nano-dollars) and maxActive change in place."""
 

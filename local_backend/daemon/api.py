@@ -17,6 +17,7 @@ from local_backend.daemon.bodies import BodyReader
 from local_backend.daemon.documents import AnyResource, Estimates, ResourceList, list_text, page_text, snapshot_text
 from local_backend.daemon.gate import Gate
 from local_backend.daemon.hardware_routes import hardware_routes
+from local_backend.daemon.job_routes import job_routes
 from local_backend.daemon.openapi import ACTION_BODY, SPECS_BODY, describe
 from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import (
@@ -70,7 +71,11 @@ def create_app(
         dependencies=[Depends(_only_known_parameters)],
     )
     rooms = (_reading(backend), _watching(backend, policy, presence), _acting(backend, policy, presence))
-    for router in (*rooms, hardware_routes(backend), sandbox_routes(backend, limits=policy.limits, presence=presence)):
+    shared = (
+        sandbox_routes(backend, limits=policy.limits, presence=presence),
+        job_routes(backend, limits=policy.limits, presence=presence),
+    )
+    for router in (*rooms, hardware_routes(backend), *shared):
         app.include_router(router, prefix=PREFIX)
     _answer_errors(app)
     document: dict[str, Any] = {}

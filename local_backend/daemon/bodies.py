@@ -13,6 +13,7 @@ from local_backend.daemon.problems import refusal
 from nodus_tui.contract.errors import ErrorCode, Fault
 from nodus_tui.contract.http import BUNDLE_TYPE, YAML_TYPE
 from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_specs
 from nodus_tui.contract.spec_loading.packing import unpack_bundle
@@ -25,6 +26,7 @@ _AT_ONCE = 2
 """Bodies that are read at the same time; more wait for their turn."""
 
 _FROM_AFAR = "task files are read on the server's machine, so a request over the network may not name one: apply this Environment there"
+_NOT_FROM_AFAR = "this reaches for the server's machine itself, so a request over the network may not ask for it: apply this Job there"
 _NO_FOLDER = "a YAML body has no folder in which a relative path could start: give an absolute one, or send a packed bundle"
 
 
@@ -61,6 +63,8 @@ class BodyReader:
 
     def _file_faults(self, document: LoadedDocument) -> tuple[Fault, ...]:
         resource = document.resource
+        if isinstance(resource, Job):
+            return () if self._reads_files else tuple(document.fault(("spec", name), _NOT_FROM_AFAR) for name in _of_this_machine(resource))
         if not isinstance(resource, Environment):
             return ()
         paths = {("spec", *path): value for path, value in resource.spec.local_paths().items()}
@@ -70,6 +74,13 @@ class BodyReader:
             return ()
         relative = [path for path, value in paths.items() if not Path(value).is_absolute() and not document.in_doubt(*path)]
         return tuple(document.fault(path, _NO_FOLDER) for path in relative)
+
+
+def _of_this_machine(job: Job) -> tuple[str, ...]:
+    """What of a job reaches for the server's machine itself: a command outside any container, folders, and variables, keys among them."""
+    spec = job.spec
+    local = {"command": spec.image is None, "mounts": bool(spec.mounts), "envFrom": bool(spec.env_from)}
+    return tuple(name for name, reaches in local.items() if reaches)
 
 
 def _read_yaml(body: bytes) -> ReadSpecs:

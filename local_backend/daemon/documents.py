@@ -90,8 +90,8 @@ async def page_text(page: Page) -> str:
 
 async def snapshot_text(snapshot: Snapshot) -> str:
     """A snapshot as JSON."""
-    groups, runs = await list_text(snapshot.groups), await list_text(snapshot.runs)
-    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs}}}'
+    groups, runs, jobs = [await list_text(each) for each in (snapshot.groups, snapshot.runs, snapshot.jobs)]
+    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs}}}'
 
 
 async def list_text(items: Sequence[ContractModel]) -> str:

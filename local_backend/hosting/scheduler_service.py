@@ -117,9 +117,10 @@ async def _until_stopped(backend: LocalBackend, served: Served, stop: asyncio.Ev
 
 async def _unfinished(backend: LocalBackend) -> bool:
     try:
-        groups = (await backend.snapshot()).groups
+        snapshot = await backend.snapshot()
     except NodusError as error:
         # It is in trouble, so it stays: whoever attaches is told which.
         _log.error("the workspace cannot be read: %s", error.detail)
         return True
-    return any(group.status is not None and not group.status.phase.at_rest for group in groups)
+    going = any(group.status is not None and not group.status.phase.at_rest for group in snapshot.groups)
+    return going or any(job.status is not None and not job.status.ended for job in snapshot.jobs)

@@ -75,7 +75,7 @@ class SandboxUse:
 
     def to_text(self) -> str:
         """As the database keeps it."""
-        values = {each.name: _stored(getattr(self, each.name)) for each in fields(self)}
+        values = {each.name: stored(getattr(self, each.name)) for each in fields(self)}
         return json.dumps({name: value for name, value in values.items() if value not in (None, 0, "")})
 
     @classmethod
@@ -148,19 +148,20 @@ class RunRecord:
 
     def save(self) -> Statement:
         """Write the whole row."""
-        values = [_stored(getattr(self, name)) for name in _RUN_COLUMNS]
+        values = [stored(getattr(self, name)) for name in _RUN_COLUMNS]
         values[_SANDBOX_COLUMN] = self.sandbox.to_text() if self.sandbox else ""
         return _SAVE_RUN, values
 
 
-def _stored(value: Any) -> Any:
+def stored(value: Any) -> Any:
+    """A value as the database keeps it."""
     if isinstance(value, datetime):
         return time_text(value)
     return int(value) if isinstance(value, bool) else value
 
 
-def _upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
-    """The names are this module's own constants: nothing from outside enters the text."""
+def upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+    """SQL that writes a whole row. The names are constants of the callers: nothing from outside enters the text."""
     marks = ", ".join("?" for _ in columns)
     sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"  # noqa: S608 - constants only
@@ -168,7 +169,7 @@ def _upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
 
 _RUN_COLUMNS = tuple(each.name for each in fields(RunRecord) if each.name != "published")
 _SANDBOX_COLUMN = _RUN_COLUMNS.index("sandbox")
-_SAVE_RUN = _upsert("runs", _RUN_COLUMNS, ("name",))
+_SAVE_RUN = upsert("runs", _RUN_COLUMNS, ("name",))
 
 
 @dataclass(slots=True)
@@ -216,14 +217,14 @@ class GroupRecord:
     def save(self) -> Statement:
         """Write the whole row."""
         values = [
-            json.dumps(value) if name in {"metadata", "spec", "environment", "model", "status"} else _stored(value)
+            json.dumps(value) if name in {"metadata", "spec", "environment", "model", "status"} else stored(value)
             for name, value in ((name, getattr(self, name)) for name in _GROUP_COLUMNS)
         ]
         return _SAVE_GROUP, values
 
 
 _GROUP_COLUMNS = tuple(each.name for each in fields(GroupRecord))
-_SAVE_GROUP = _upsert("groups", _GROUP_COLUMNS, ("name",))
+_SAVE_GROUP = upsert("groups", _GROUP_COLUMNS, ("name",))
 
 
 @dataclass(slots=True)
@@ -259,14 +260,14 @@ class CallRow:
     def save(self) -> Statement:
         """Write the whole row."""
         values = [
-            (json.dumps(value) if value is not None else None) if name == "usage" else _stored(value)
+            (json.dumps(value) if value is not None else None) if name == "usage" else stored(value)
             for name, value in ((name, getattr(self, name)) for name in _CALL_COLUMNS)
         ]
         return _SAVE_CALL, values
 
 
 _CALL_COLUMNS = tuple(each.name for each in fields(CallRow))
-_SAVE_CALL = _upsert("calls", _CALL_COLUMNS, ("run", "number"))
+_SAVE_CALL = upsert("calls", _CALL_COLUMNS, ("run", "number"))
 
 
 @dataclass(frozen=True, slots=True)

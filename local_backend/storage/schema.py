@@ -4,7 +4,7 @@ Spend lives in `calls` and `runs`, verdicts in `runs`, paid words in `turns`; th
 No table holds an expected answer.
 """
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 MIGRATIONS: dict[int, str] = {
     1: """
@@ -73,6 +73,14 @@ UPDATE runs SET answered = 1 WHERE turns > 0 AND EXISTS (
 ALTER TABLE runs ADD COLUMN sandbox TEXT NOT NULL DEFAULT '';
 ALTER TABLE turns ADD COLUMN tools TEXT;
 ALTER TABLE tasks ADD COLUMN workbench TEXT NOT NULL DEFAULT '';
+""",
+    3: """
+CREATE TABLE jobs (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL, spec TEXT NOT NULL, folder TEXT,
+  cap INTEGER NOT NULL, rate INTEGER NOT NULL, cost INTEGER NOT NULL,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, exit_code INTEGER, outputs TEXT NOT NULL, notes TEXT NOT NULL,
+  token TEXT NOT NULL, stop TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT
+);
 """,
 }
 """SQL that brings a database from the version before to the key's version."""

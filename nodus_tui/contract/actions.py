@@ -21,10 +21,10 @@ class ActionBase(ContractModel):
 
 
 class Kill(ActionBase):
-    """End a run, or a group with all its unfinished runs, at once. A call in flight is charged its worst case."""
+    """End a run, or a group with all its unfinished runs, at once: a call in flight is charged its worst case. Or a job, gracefully."""
 
     action: Literal["kill"] = "kill"
-    kind: Literal["AgentRun", "AgentGroup"]
+    kind: Literal["AgentRun", "AgentGroup", "Job"]
     name: str
 
 

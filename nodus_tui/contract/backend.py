@@ -16,6 +16,7 @@ from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
@@ -136,7 +137,7 @@ class Backend(Protocol):
         ...
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
-        """All groups, and the runs of one group (`""` means of every group, None of none)."""
+        """All groups and jobs, and the runs of one group (`""` means of every group, None of none)."""
         ...
 
     def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
@@ -168,6 +169,21 @@ class Backend(Protocol):
 
     def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them. Raises NodusError (NotFound) for a path that is no regular file there."""
+        ...
+
+    async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
+        """What a job wrote, from a place on; a negative `after` counts from the end. At most `limit` bytes (4 or more).
+
+        Where there is nothing after that place yet, it waits up to `wait_seconds` for some, or for the job's end.
+        """
+        ...
+
+    async def job_files(self, job: str) -> tuple[FileEntry, ...]:
+        """The outputs of a job that has ended, as they were kept, in order of their paths."""
+        ...
+
+    def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them. Raises NodusError: NotFound for a path that is none, Unavailable where it is not what was kept."""
         ...
 
     def check_environment(

@@ -186,6 +186,15 @@ class SandboxSettings(ContractModel):
     """The agent's files are kept with the run up to this size; what is larger is not kept, and the run says so."""
 
 
+class JobSettings(ContractModel):
+    """How jobs are run here."""
+
+    stop_grace: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(minutes=10))] = parse_duration("10s")
+    """How long a job may take to end after SIGTERM, before all of it is killed. A small cap leaves it less."""
+    max_log_mib: int = Field(default=64, ge=1, le=100_000, alias="maxLogMiB")
+    """Of a longer log the beginning and the end are kept."""
+
+
 class Configuration(ContractModel):
     """The whole file. Everything in it may be absent."""
 
@@ -197,3 +206,4 @@ class Configuration(ContractModel):
     console: ConsoleSettings = ConsoleSettings.model_construct()
     scheduler: SchedulerSettings = SchedulerSettings.model_construct()
     sandboxes: SandboxSettings = SandboxSettings.model_construct()
+    jobs: JobSettings = JobSettings.model_construct()

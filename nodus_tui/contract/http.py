@@ -16,6 +16,9 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/snapshot?runsOf=…             Snapshot; without runsOf no runs, with it empty all runs
     GET    /v1/watch?after=0                 server-sent events: `id` is the cursor, `data` an EventBatch
     POST   /v1/stop-work?graceSeconds=10     stop what the scheduler works on; with &group=… (may be repeated) those groups alone
+    GET    /v1/jobs/{name}/log?after=0&limit=65536&waitSeconds=0   JobLog: what it wrote; a negative `after` counts from the end
+    GET    /v1/jobs/{name}/files             its outputs, once it has ended      → {"files": [FileEntry, …]}
+    GET    /v1/jobs/{name}/files/content?path=…   the bytes of one of them
     GET    /v1/gpus?history=false            HardwareView of the server's machine
     GET    /v1/sandboxes                     those on the server's machine       → {"sandboxes": [SandboxFact, …]}
     POST   /v1/sandboxes/reap                remove those of dead owners         → ReapOutcome
@@ -25,7 +28,8 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
 Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET (but no probe), estimate, and apply with
 exactly `dryRun=true`; everything else needs an operator's. The token's name stands as the author, whatever a request says. Over the unix
 socket the system says who is at the other end. Task files (an Environment's `file`) are read on the server's machine, so only requests over
-the unix socket may name them.
+the unix socket may name them; nor may others launch a Job whose command runs on that
+machine itself, or that takes its folders or variables.
 
 A file's bytes came from a sandbox: they are sent as `application/octet-stream`, to be saved and never shown. An answer that could not be
 sent whole ends with its connection broken off, not with a proper end of the chunks. The gold check answers in lines of JSON, one a case,

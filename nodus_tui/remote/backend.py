@@ -18,6 +18,7 @@ from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.http import BUNDLE_TYPE
 from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.results import GroupResults
@@ -159,7 +160,24 @@ class RemoteBackend:
 
     def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
-        return file_bytes(self._channel, f"/runs/{_segment(run)}/files/content", run, path)
+        return file_bytes(self._channel, f"/runs/{_segment(run)}/files/content", "AgentRun", run, path)
+
+    async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
+        """What a job wrote, from a place on."""
+        if not job:
+            raise NodusError.not_found("Job", job)
+        params = [("after", str(after)), ("limit", str(limit)), ("waitSeconds", f"{wait_seconds:g}")]
+        return await self._channel.get(JobLog, f"/jobs/{_segment(job)}/log", params)
+
+    async def job_files(self, job: str) -> tuple[FileEntry, ...]:
+        """The outputs of a job that has ended."""
+        if not job:
+            raise NodusError.not_found("Job", job)
+        return (await self._channel.get(_Files, f"/jobs/{_segment(job)}/files")).files
+
+    def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them, as they come."""
+        return file_bytes(self._channel, f"/jobs/{_segment(job)}/files/content", "Job", job, path)
 
     def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0

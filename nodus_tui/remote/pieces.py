@@ -17,10 +17,10 @@ SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS
 _LINE: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
 
 
-async def file_bytes(channel: Channel, address: str, run: str, path: str) -> AsyncGenerator[bytes, None]:
+async def file_bytes(channel: Channel, address: str, kind: str, name: str, path: str) -> AsyncGenerator[bytes, None]:
     """A file's bytes. Raises NodusError when there is no such file, and when not all of it came."""
-    if not run:
-        raise NodusError.not_found("AgentRun", run)
+    if not name:
+        raise NodusError.not_found(kind, name)
     async with channel.whole_stream("GET", address, [("path", path)], silence_seconds=READ_SECONDS) as pieces:
         async for piece in pieces:
             yield piece

@@ -16,6 +16,7 @@ from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, MachineFact
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
@@ -36,6 +37,8 @@ class ScriptedBackend:
     ) -> None:
         self.groups = {group.name: group for group in groups or []}
         self.runs = {run.name: run for run in runs or []}
+        self.jobs: dict[str, Job] = {}
+        self.logs: dict[str, str] = {}
         self.transcripts: dict[str, Transcript] = {}
         self.cursor = 100
         self.scheduling = scheduling
@@ -132,7 +135,7 @@ class ScriptedBackend:
         if self.lost is not None:
             raise self.lost
         runs = tuple(run for run in self.runs.values() if runs_of is not None and runs_of in ("", run.spec.group))
-        return Snapshot(cursor=self.cursor, groups=tuple(self.groups.values()), runs=runs)
+        return Snapshot(cursor=self.cursor, groups=tuple(self.groups.values()), runs=runs, jobs=tuple(self.jobs.values()))
 
     async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
         queue: asyncio.Queue[EventBatch | NodusError] = asyncio.Queue()
@@ -167,6 +170,20 @@ class ScriptedBackend:
         if path not in self.contents:
             raise NodusError.not_found("file", path)
         yield self.contents[path]
+
+    async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
+        text = self.logs.get(job, "")
+        piece = text.encode()[after:][:limit].decode()
+        end = after + len(piece.encode())
+        over = job not in self.jobs or self.jobs[job].status is None or self.jobs[job].status.ended
+        return JobLog(job=job, offset=after, next_offset=end, size=len(text.encode()), text=piece, ended=over and end == len(text.encode()))
+
+    async def job_files(self, job: str) -> tuple[FileEntry, ...]:
+        return await self.files(job)
+
+    async def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
+        async for piece in self.read_file(job, path):
+            yield piece
 
     async def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0

@@ -1,6 +1,7 @@
 """Job: an image or a command that runs to its end on given hardware under its own cap; or one that serves a model."""
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -87,11 +88,19 @@ class OutputFile(ContractModel):
     sha256: str
 
 
+JobPhase = Literal["Pending", "Running", "Serving", "Succeeded", "Failed", "Cancelled", "Interrupted"]
+
+_UNFINISHED = frozenset({"Pending", "Running", "Serving"})
+
+
 class JobStatus(ContractModel):
     """What the backend knows of a Job."""
 
-    phase: Literal["Pending", "Running", "Serving", "Succeeded", "Failed", "Cancelled", "Interrupted"]
+    phase: JobPhase
     reason: str | None = None
+    """`WaitingForMachine`, `DiskAlmostFull`, `NonZeroExit`, `NotStarted`, `MaxCostReached`, `Timeout`, `Killed`, `BudgetExceeded`,
+    `InfrastructureFailure` or `Interrupted`.
+    """
     message: str = ""
     """For people: what it waits for and until when, or how it ended."""
     exit_code: int | None = None
@@ -101,9 +110,38 @@ class JobStatus(ContractModel):
     progress: float | None = None
     """0 to 1 where its output tells."""
     outputs: tuple[OutputFile, ...] = ()
+    rate_usd: USD = Decimal(0)
+    """An hour of its hardware."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what is weaker than asked for, and what was not kept."""
     created_at: UTCTime
     started_at: UTCTime | None = None
     ended_at: UTCTime | None = None
+    deadline_at: UTCTime | None = None
+    """While it runs: when its cap or its timeout ends it, if it does not end before."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will never do anything again."""
+        return self.phase not in _UNFINISHED
+
+
+class JobLog(ContractModel):
+    """A part of what a job wrote, its standard output and its errors together. It is data: it goes to a screen through safe_text only."""
+
+    job: str
+    offset: int
+    """The place of its first byte in the whole log."""
+    next_offset: int
+    """Where to read on."""
+    size: int
+    """Bytes of the whole log so far."""
+    skipped: int = 0
+    """Bytes before `offset` that were asked for and are not kept: of a long log the beginning and the end are."""
+    text: str
+    """Bytes that are no UTF-8 stand as replacement characters."""
+    ended: bool
+    """Whether nothing comes after it any more."""
 
 
 class Job(Resource):

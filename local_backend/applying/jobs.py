@@ -1,0 +1,98 @@
+"""Planning jobs: whether this version runs such a one, whether its cap pays for any time, and whether it is new."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from local_backend.applying.definitions import Planning
+from local_backend.applying.plan import JobNeed
+from local_backend.jobs.deadlines import plan as plan_deadlines
+from local_backend.jobs.describing import created
+from local_backend.jobs.launching import unsupported
+from local_backend.storage.job_records import JobRecord
+from nodus_tui.contract.actions import AppliedDocument
+from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.money import nano_ceiling, nano_from_usd
+from nodus_tui.contract.resources.job import Job, JobSpec
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument
+from nodus_tui.statistics.hardware_rates import slice_rate
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class JobPlanning:
+    """The jobs of one plan."""
+
+    def __init__(self, planning: Planning) -> None:
+        self._planning = planning
+
+    async def job(self, document: LoadedDocument, job: Job) -> None:
+        """A new job to run; one that exists is never changed."""
+        plan, known = self._planning.plan, self._planning.known
+        if await self._stands_already(document, job):
+            return
+        reason = unsupported(job.spec)
+        if reason:
+            plan.refusals.append(f"Job {job.name} is valid, but {reason}")
+        faults = self._working_folder(document, job) + self._cap(document, job)
+        if faults:
+            plan.faults += faults
+            return
+        rate = slice_rate(known.rates, job.spec.hardware, job.spec.cpus, job.spec.memory_gib)
+        record = JobRecord(
+            name=job.name,
+            metadata=job.metadata.to_document(),
+            spec=job.spec.to_document(),
+            folder=_folder(document),
+            cap=nano_from_usd(job.spec.max_cost_usd),
+            rate=0 if rate is None else nano_ceiling(rate),
+            created_at=self._planning.now,
+        )
+        plan.statements += created(record, self._planning.now, known.grace)
+        plan.jobs.append(JobNeed(job.name, job.spec, record.folder))
+        message = f"Job {job.name} is valid, but {reason}: apply refuses it" if reason else ""
+        plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="unchanged" if reason else "created", message=message))
+
+    async def _stands_already(self, document: LoadedDocument, job: Job) -> bool:
+        if document.in_doubt("metadata", "name"):
+            return False
+        rows = await self._planning.store.read("SELECT * FROM jobs WHERE name = ?", (job.name,))
+        if not rows:
+            return False
+        record = JobRecord.from_row(rows[0])
+        same_place = job.spec.working_dir is None or Path(job.spec.working_dir).is_absolute() or record.folder == _folder(document)
+        if JobSpec.model_validate(record.spec) == job.spec and same_place:
+            applied = AppliedDocument(kind="Job", name=job.name, outcome="unchanged", message=record.phase)
+            self._planning.plan.applied.append(applied)
+        elif not document.in_doubt("spec"):
+            self._planning.plan.conflicts.append(
+                document.fault(
+                    ("metadata", "name"),
+                    f"there is a Job {job.name} with another spec ({record.phase}), and a job is never changed: give this one another "
+                    "name, or delete that one first",
+                )
+            )
+        return True
+
+    def _working_folder(self, document: LoadedDocument, job: Job) -> list[Fault]:
+        named = job.spec.working_dir
+        if named is None or Path(named).is_absolute() or document.folder is not None or document.in_doubt("spec", "workingDir"):
+            return []
+        return [
+            document.fault(("spec", "workingDir"), "this spec has no folder in which a relative path could start: give an absolute one")
+        ]
+
+    def _cap(self, document: LoadedDocument, job: Job) -> list[Fault]:
+        known = self._planning.known
+        rate = slice_rate(known.rates, job.spec.hardware, job.spec.cpus, job.spec.memory_gib)
+        if rate is None or any(document.in_doubt("spec", each) for each in ("maxCostUSD", "cpus", "memoryGiB", "hardware")):
+            return []
+        cap, timeout = nano_from_usd(job.spec.max_cost_usd), job.spec.timeout // _MICROSECOND
+        try:
+            plan_deadlines(cap=cap, rate=nano_ceiling(rate), timeout_us=timeout, grace_us=known.grace // _MICROSECOND)
+        except ValueError as error:
+            return [document.fault(("spec", "maxCostUSD"), f"this cap is too small: {error}")]
+        return []
+
+
+def _folder(document: LoadedDocument) -> str | None:
+    return str(document.folder.absolute()) if document.folder else None

@@ -1,0 +1,70 @@
+"""From a job's record to what the contract tells of it. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from local_backend.jobs.deadlines import SECOND_US, Deadlines, charge, plan
+from local_backend.storage.job_records import JobRecord
+from local_backend.storage.records import event
+from local_backend.storage.store import Statement
+from nodus_tui.contract.money import usd_from_nano
+from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile
+from nodus_tui.contract.resources.meta import Metadata
+
+
+def deadlines_of(record: JobRecord, grace: timedelta) -> Deadlines:
+    """When it is ended by force. Raises ValueError for a cap that no job fits under, which is refused when it is applied."""
+    timeout = JobSpec.model_validate(record.spec).timeout
+    return plan(
+        cap=record.cap, rate=record.rate, timeout_us=timeout // timedelta(microseconds=1), grace_us=grace // timedelta(microseconds=1)
+    )
+
+
+def cost_nano(record: JobRecord, now: datetime) -> int:
+    """What it has cost up to now. Never more than its cap: it is gone by then."""
+    if record.started_at is None or record.ended_at is not None:
+        return record.cost
+    return min(record.cap, charge((now - record.started_at) // timedelta(microseconds=1), record.rate))
+
+
+def job_resource(record: JobRecord, now: datetime, grace: timedelta) -> Job:
+    """The job with its status."""
+    running = record.phase == "Running" and record.started_at is not None and record.ended_at is None
+    deadline = None
+    if running and record.started_at is not None:
+        deadline = record.started_at + timedelta(seconds=deadlines_of(record, grace).ask_us / SECOND_US)
+    return Job(
+        metadata=Metadata.model_validate(record.metadata),
+        spec=JobSpec.model_validate(record.spec),
+        status=JobStatus(
+            phase=record.phase,
+            reason=record.reason,
+            message=record.message,
+            exit_code=record.exit_code,
+            cost_usd=usd_from_nano(cost_nano(record, now)),
+            outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
+            rate_usd=usd_from_nano(record.rate),
+            notes=tuple(record.notes),
+            created_at=record.created_at,
+            started_at=record.started_at,
+            ended_at=record.ended_at,
+            deadline_at=deadline,
+        ),
+    )
+
+
+def created(record: JobRecord, now: datetime, grace: timedelta) -> Sequence[Statement]:
+    """The statements that make a job, and tell of it."""
+    job = job_resource(record, now, grace)
+    status = job.status.to_document() if job.status else {}
+    told = event(now, "Created", "Job", job.name, status=status, spec=job.spec.to_document(), metadata=job.metadata.to_document())
+    return record.save(), told
+
+
+def told(record: JobRecord, now: datetime, grace: timedelta) -> Sequence[Statement]:
+    """The statements that write a job's row, and tell what changed of its status."""
+    job = job_resource(record, now, grace)
+    status = job.status.to_document() if job.status else {}
+    changed = {name: value for name, value in status.items() if record.published.get(name, ...) != value}
+    record.published = status
+    return (record.save(), event(now, "Changed", "Job", job.name, status=changed)) if changed else (record.save(),)

@@ -1,0 +1,370 @@
+"""All jobs of a workspace: which starts when, what came of it, what is kept of it. Lives in the process that holds the workspace's lock.
+
+The processes are their supervisors' (`supervisor.py`), and outlive this one: whoever comes next finds them again by their folders. What is
+true of a running job is in its supervisor's report; the database learns of its start and its end.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from local_backend.jobs import supervising
+from local_backend.jobs.admission import Machine, Share, impossible, queue
+from local_backend.jobs.deadlines import charge
+from local_backend.jobs.describing import cost_nano, deadlines_of, job_resource, told
+from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
+from local_backend.jobs.launching import NotStartedError, job_folder, missing, order_for, prepare, work_folder
+from local_backend.jobs.order import Report, StopReason, boot_id, read_report
+from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
+from local_backend.storage.job_records import JobRecord
+from local_backend.storage.records import event
+from local_backend.storage.store import Store
+from nodus_tui.contract.actions import ActionOutcome, Change, Delete, Kill
+from nodus_tui.contract.configuration import JobSettings
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.resources.job import JobSpec
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.2
+"""How often the reports of running jobs are looked at."""
+_KILL_PATIENCE = timedelta(seconds=40)
+"""How long after its grace a killed job's end is waited for."""
+_NEVER_STARTED = "it was stopped before it started"
+_MIB = 1 << 20
+_GIB = 1 << 30
+
+
+def this_machine() -> Machine:
+    """What jobs may share here."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine(len(os.sched_getaffinity(0)), memory / _GIB)
+
+
+class JobEngine:
+    """One a workspace."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        home: Path,
+        settings: JobSettings,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime],
+        shortage: Callable[[], str],
+        may_start: bool,
+        machine: Machine | None = None,
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._grace = settings.stop_grace
+        self._log_bytes = settings.max_log_mib * _MIB
+        self._environ = environ
+        self._clock = clock
+        self._shortage = shortage
+        self._may_start = may_start
+        self._machine = machine or this_machine()
+        self._jobs: dict[str, JobRecord] = {}
+        """Those that have not ended, in order of creation."""
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        """Jobs that are being started or whose end is being written down."""
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+        """Set whenever a job has ended."""
+        self._work: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def open(self) -> None:
+        """Find the jobs that have not ended, and go on with them."""
+        await self._load()
+        self._work = asyncio.create_task(self._run(), name="jobs")
+
+    async def wake(self) -> None:
+        """New jobs may have been written."""
+        await self._load()
+        self._wake.set()
+
+    async def aclose(self) -> None:
+        """Let go: what is being started is written down first; running jobs go on, and the next scheduler finds them."""
+        self._closing = True
+        self._wake.set()
+        self._ended.set()
+        if self._work is not None:
+            await self._work
+        while self._busy:
+            await asyncio.wait(tuple(self._busy.values()))
+
+    def refusal(self, name: str, spec: JobSpec, folder: str | None) -> str:
+        """Why this machine cannot run a job that was just asked for; empty where it can."""
+        reason = impossible(_share(name, spec), self._machine) or missing(spec, folder, self._environ)
+        return f"Job {name}: {reason}" if reason else ""
+
+    async def _load(self) -> None:
+        rows = await self._store.read("SELECT * FROM jobs WHERE phase IN ('Pending', 'Running') ORDER BY seq")
+        for row in rows:
+            if row["name"] not in self._jobs:
+                record = self._jobs[row["name"]] = JobRecord.from_row(row)
+                status = job_resource(record, self._clock(), self._grace).status
+                record.published = status.to_document() if status else {}
+
+    # Work.
+
+    async def _run(self) -> None:
+        try:
+            while not self._closing:
+                self._wake.clear()
+                await self._look()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS if self._jobs else None)
+                except TimeoutError:
+                    continue
+        except (NodusError, OSError) as error:
+            # The disk takes nothing any more: the backend lets go of this engine, and begins from the disk when it does.
+            _log.error("jobs are not looked after: %s", error)
+
+    async def _look(self) -> None:
+        for name, record in tuple(self._jobs.items()):
+            if name not in self._busy and record.token:
+                await self._look_at(record)
+        if self._may_start and not self._closing:
+            await self._start_waiting()
+
+    async def _look_at(self, record: JobRecord) -> None:
+        folder = job_folder(self._home, record.name)
+        report = await asyncio.to_thread(read_report, folder, record.token)
+        if report is not None and report.state == "Ended":
+            self._begin(record, self._finish(record, report))
+        elif await asyncio.to_thread(supervising.alive, folder):
+            if report is not None and record.phase == "Pending":
+                # The scheduler before this one died between the start and its booking.
+                await self._booked_start(record, report)
+            if record.stop:
+                await self._tell_to_stop(record)
+        elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
+            record.token = ""
+            await self._store.commit(told(record, self._clock(), self._grace))
+        else:
+            self._begin(record, self._lose(record))
+
+    def _begin(self, record: JobRecord, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(record, work), name=f"job {record.name}")
+        self._busy[record.name] = task
+
+    async def _guarded(self, record: JobRecord, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except NodusError as error:
+            _log.error("job %s: %s", record.name, error.detail)
+        except GivenUpError:
+            _log.info("keeping the outputs of %s is left to the next scheduler", record.name)
+        except Exception:  # noqa: BLE001 - a fault of ours must not be met again and again
+            _log.exception("job %s is not looked after any more, by a fault of the scheduler", record.name)
+            self._jobs.pop(record.name, None)
+        finally:
+            self._busy.pop(record.name, None)
+            self._wake.set()
+
+    async def _tell(self, record: JobRecord) -> None:
+        await self._store.commit(told(record, self._clock(), self._grace))
+
+    # Starting.
+
+    async def _start_waiting(self) -> None:
+        waiting = [each for each in self._jobs.values() if each.phase == "Pending" and not each.token and each.name not in self._busy]
+        for record in [each for each in waiting if each.stop]:
+            waiting.remove(record)
+            self._begin(record, self._write_end(record, Ending("Cancelled", record.stop, _NEVER_STARTED)))
+        if not waiting:
+            return
+        shortage = self._shortage()
+        names = {each.name for each in waiting}
+        running = [_share_of(each) for each in self._jobs.values() if each.name not in names]
+        reasons = queue([_share_of(each) for each in waiting], running, self._machine)
+        for record in waiting:
+            reason, message = ("DiskAlmostFull", shortage) if shortage else ("WaitingForMachine", reasons[record.name])
+            if not message:
+                self._begin(record, self._start(record))
+            elif record.message != message:
+                record.reason, record.message = reason, message
+                await self._tell(record)
+
+    async def _start(self, record: JobRecord) -> None:
+        # The launch is on the disk before it is made: after a crash its folder says whether it was.
+        record.token = uuid.uuid4().hex
+        record.reason, record.message = None, "is being started"
+        await self._tell(record)
+        try:
+            deadlines = deadlines_of(record, self._grace)
+            await asyncio.to_thread(prepare, self._home, record)
+            order = order_for(self._home, record, deadlines, self._environ, grace=self._grace, log_bytes=self._log_bytes)
+            report = await asyncio.to_thread(supervising.launch, order, self._environ)
+        except (NotStartedError, ValueError) as error:
+            await self._write_end(record, Ending("Failed", "NotStarted", str(error)))
+        except (supervising.LaunchError, OSError) as error:
+            await self._write_end(record, Ending("Failed", "InfrastructureFailure", str(error)))
+        else:
+            await self._booked_start(record, report)
+
+    async def _booked_start(self, record: JobRecord, report: Report) -> None:
+        record.phase, record.reason, record.message = "Running", None, ""
+        record.started_at = report.started
+        record.notes = list(report.remarks)
+        await self._tell(record)
+
+    # Ending.
+
+    async def _finish(self, record: JobRecord, report: Report) -> None:
+        """Book its time, keep its outputs, and tell its end."""
+        if record.phase == "Pending":
+            await self._booked_start(record, report)
+        await self._book(record, report.used_us)
+        record.exit_code = report.exit_code
+        record.notes = list(report.remarks)
+        await self._keep(record)
+        await self._write_end(record, ending(report))
+
+    async def _lose(self, record: JobRecord) -> None:
+        """Its supervisor is gone without a word: end what is left of it, and book the time up to what is known."""
+        folder = job_folder(self._home, record.name)
+        report = await asyncio.to_thread(read_report, folder, record.token)
+        if report is None or report.state == "Ended":
+            return  # It came to its end just now: the next look sees it.
+        if record.phase == "Pending":
+            await self._booked_start(record, report)
+        down = report.boot != boot_id()
+        left = 0 if down else await asyncio.to_thread(supervising.end_leftovers, record.token)
+        until_now = (self._clock() - report.started) // timedelta(microseconds=1)
+        await self._book(record, max(report.used_us, until_now) if left else report.used_us)
+        record.notes = list(report.remarks)
+        await self._keep(record)
+        await self._write_end(record, MACHINE_DOWN if down else NOT_WATCHED)
+
+    async def _book(self, record: JobRecord, used_us: int) -> None:
+        """Its money and its end stand before its outputs are kept, which may take long and costs nothing."""
+        if record.ended_at is not None or record.started_at is None:
+            return
+        # The kill itself may have come late on a busy machine, or after its sleep: what is booked never passes the cap.
+        record.cost = min(record.cap, charge(used_us, record.rate))
+        record.ended_at = record.started_at + timedelta(microseconds=used_us)
+        if JobSpec.model_validate(record.spec).outputs:
+            record.message = "has ended; its outputs are being kept"
+        await self._tell(record)
+
+    async def _keep(self, record: JobRecord) -> None:
+        outputs = JobSpec.model_validate(record.spec).outputs
+        if not outputs:
+            return
+
+        def work() -> Kept:
+            folder, source = job_folder(self._home, record.name), work_folder(self._home, record)
+            return keep_outputs(source, outputs, folder, shortage=self._shortage, given_up=lambda: self._closing)
+
+        try:
+            kept = await asyncio.to_thread(work)
+        except OSError as error:
+            record.notes.append(f"Its outputs could not be kept: {error.strerror or error}.")
+            return
+        record.outputs = [each.to_document() for each in kept.files]
+        record.notes += kept.notes
+
+    async def _write_end(self, record: JobRecord, how: Ending) -> None:
+        record.phase, record.reason, record.message = how.phase, how.reason, how.message
+        record.ended_at = record.ended_at or self._clock()
+        await self._tell(record)
+        self._jobs.pop(record.name, None)
+        self._ended.set()
+        await asyncio.to_thread(shutil.rmtree, job_folder(self._home, record.name) / "tmp", ignore_errors=True)
+
+    # Actions.
+
+    async def stop(self, name: str, reason: StopReason) -> JobRecord:
+        """Have a job end gracefully, and wait until it has. One that has not started ends at once. Raises NodusError for an unknown one."""
+        record = self._jobs.get(name)
+        if record is None:
+            return await self._stored(name)
+        while (busy := self._busy.get(name)) is not None:
+            await asyncio.wait({busy})
+        if record.ended:
+            return record
+        record.stop = reason
+        if not record.token:
+            await self._write_end(record, Ending("Cancelled", reason, _NEVER_STARTED))
+            return record
+        record.message = "is being stopped"
+        await self._tell(record)
+        await self._tell_to_stop(record)
+        until = self._clock() + self._grace + _KILL_PATIENCE
+        while not record.ended and not self._closing and self._clock() < until:
+            self._ended.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), _KILL_PATIENCE.total_seconds())
+        return record
+
+    async def _tell_to_stop(self, record: JobRecord) -> None:
+        reason: StopReason = "BudgetExceeded" if record.stop == "BudgetExceeded" else "Killed"
+        await asyncio.to_thread(supervising.tell_to_stop, job_folder(self._home, record.name), reason)
+
+    async def _stored(self, name: str) -> JobRecord:
+        rows = await self._store.read("SELECT * FROM jobs WHERE name = ?", (name,))
+        if not rows:
+            raise NodusError.not_found("Job", name)
+        return JobRecord.from_row(rows[0])
+
+    async def perform(self, action: Kill | Delete) -> ActionOutcome:
+        """A kill or a deletion of a job. Raises NodusError."""
+        return await (self._kill(action) if isinstance(action, Kill) else self._delete(action))
+
+    async def _kill(self, action: Kill) -> ActionOutcome:
+        before = (self._jobs.get(action.name) or await self._stored(action.name)).phase
+        if before not in {"Pending", "Running"}:
+            return self._outcome(action, f"{action.name} has ended already ({before})")
+        record = await self.stop(action.name, "Killed")
+        cost = display_usd(usd_from_nano(cost_nano(record, self._clock())))
+        if not record.ended:
+            return self._outcome(action, f"{action.name} was told to end; it has cost {cost} so far", [_change(record, before)])
+        if record.reason != "Killed":
+            return self._outcome(action, f"{action.name} came to its own end first ({record.phase}); it cost {cost}")
+        return self._outcome(action, f"killed {action.name}; it cost {cost}", [_change(record, before)])
+
+    async def _delete(self, action: Delete) -> ActionOutcome:
+        record = await self._stored(action.name)
+        if not record.ended or action.name in self._busy:
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} has not ended: kill it first")
+        now = self._clock()
+        await self._store.commit([("DELETE FROM jobs WHERE name = ?", (action.name,)), event(now, "Deleted", "Job", action.name)])
+        await asyncio.to_thread(shutil.rmtree, job_folder(self._home, action.name), ignore_errors=True)
+        change = Change(kind="Job", name=action.name, field="", old="there", new="deleted")
+        return self._outcome(action, f"deleted Job {action.name}", [change])
+
+    def _outcome(self, action: Kill | Delete, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:
+        return ActionOutcome(
+            action=action.action,
+            kind="Job",
+            name=action.name,
+            changed=bool(changes),
+            message=message,
+            changes=tuple(changes),
+            at=self._clock(),
+            author=action.author,
+        )
+
+
+def _change(record: JobRecord, before: str) -> Change:
+    return Change(kind="Job", name=record.name, field="phase", old=before, new=record.phase)
+
+
+def _share(name: str, spec: JobSpec) -> Share:
+    return Share(name, spec.cpus, spec.memory_gib)
+
+
+def _share_of(record: JobRecord) -> Share:
+    return _share(record.name, JobSpec.model_validate(record.spec))

@@ -1,0 +1,106 @@
+"""From a job's spec to the order for its supervisor: its folder, its environment, its limits. Says what this version cannot run."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from local_backend.jobs.deadlines import Deadlines
+from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, Order
+from local_backend.jobs.outputs import KEPT_FOLDER
+from local_backend.jobs.process_tree import MARK
+from local_backend.storage.job_records import JobRecord
+from nodus_tui.contract.resources.job import JobSpec
+
+_GIB = 1 << 30
+_KEPT_NAMES = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+"""What a command gets of the scheduler's environment without asking. Keys are not among it."""
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class NotStartedError(Exception):
+    """It cannot be started as its spec has it; the text is a sentence about it."""
+
+
+def unsupported(spec: JobSpec) -> str:
+    """Why this version has no engine for a job, as a sentence without its subject; empty where it has one."""
+    if spec.serve is not None:
+        return "this version starts no jobs that serve"
+    if spec.hardware != "CPU" or spec.accelerators:
+        wanted = spec.hardware if spec.hardware != "CPU" else f"{spec.accelerators} accelerators"
+        return f"this version allocates no accelerators to jobs, and it asks for {wanted}"
+    if spec.image is not None:
+        return f"this version runs no images as jobs: leave image ({spec.image}) out, and name the program on this machine in command"
+    if spec.mounts:
+        return "a command without an image sees this machine's files where they are: leave mounts out"
+    return ""
+
+
+def job_folder(home: Path, name: str) -> Path:
+    """Where everything of a job lies. A job's name is a DNS label, so it is a safe file name."""
+    return home / "jobs" / name
+
+
+def work_folder(home: Path, record: JobRecord) -> Path:
+    """Where its command starts, and its outputs lie."""
+    named = JobSpec.model_validate(record.spec).working_dir
+    if named is None:
+        return job_folder(home, record.name) / WORK_FOLDER
+    return Path(record.folder or "/") / named
+
+
+def missing(spec: JobSpec, folder: str | None, environ: Mapping[str, str]) -> str:
+    """What of it this machine does not have, as a sentence without its subject; empty where all is there."""
+    absent = [name for name in spec.env_from if name not in environ]
+    if absent:
+        return f"envFrom names {', '.join(absent)}, which the scheduler's environment does not have"
+    if spec.working_dir is not None and not (found := Path(folder or "/") / spec.working_dir).is_dir():
+        return f"its workingDir {found} is no folder here"
+    return ""
+
+
+def prepare(home: Path, record: JobRecord) -> Path:
+    """Make its folder afresh, for its owner alone. Blocking. Raises OSError."""
+    folder = job_folder(home, record.name)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in (TEMPORARY_FOLDER, WORK_FOLDER):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def order_for(
+    home: Path, record: JobRecord, deadlines: Deadlines, environ: Mapping[str, str], *, grace: timedelta, log_bytes: int
+) -> Order:
+    """The order. Raises NotStartedError when the environment lacks what it needs."""
+    spec = JobSpec.model_validate(record.spec)
+    if lacking := missing(spec, record.folder, environ):
+        raise NotStartedError(lacking)
+    folder = job_folder(home, record.name)
+    given = {name: environ[name] for name in _KEPT_NAMES if name in environ}
+    return Order(
+        folder=str(folder),
+        token=record.token,
+        command=spec.command,
+        working_dir=str(work_folder(home, record)),
+        environ={
+            "PATH": os.defpath or _DEFAULT_PATH,
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(folder / TEMPORARY_FOLDER),
+            **given,
+            **{name: environ[name] for name in spec.env_from},
+            **spec.env,
+            "NODUS_JOB": record.name,
+            MARK: record.token,
+        },
+        network=spec.network,
+        cpus=spec.cpus,
+        memory_bytes=round(spec.memory_gib * _GIB),
+        ask_us=deadlines.ask_us,
+        ask_reason=deadlines.reason,
+        last_us=deadlines.last_us,
+        grace_us=grace // timedelta(microseconds=1),
+        log_bytes=log_bytes,
+    )

@@ -1,0 +1,112 @@
+"""What a scheduler and a job's supervisor say to each other: an order at the start, words into a pipe, and a report on the disk.
+
+The order goes through the supervisor's standard input and is written nowhere: it holds the values of environment variables.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+REPORT_FILE = "report.json"
+LOCK_FILE = "lock"
+"""Held by the supervisor for as long as it lives."""
+TOKEN_FILE = "token"  # noqa: S105 - names a launch; no secret
+CONTROL_FILE = "control"
+"""The pipe through which it is told to stop."""
+LOG_FOLDER = "log"
+WORK_FOLDER = "work"
+TEMPORARY_FOLDER = "tmp"
+
+StopReason = Literal["Killed", "BudgetExceeded", "Interrupted"]
+"""Why somebody stops a job from outside."""
+
+
+def boot_id() -> str:
+    """What tells this run of the machine from any other."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a supervisor is to do."""
+
+    folder: str
+    """The job's own folder."""
+    token: str
+    """Of this launch; a supervisor that comes when the folder holds another one ends at once."""
+    command: Sequence[str]
+    working_dir: str
+    environ: dict[str, str]
+    """All of the command's environment."""
+    network: bool
+    cpus: float
+    memory_bytes: int
+    ask_us: int
+    """When it is asked to end if it has not by then, in microseconds since its start."""
+    ask_reason: str
+    last_us: int | None
+    """The last moment for a kill under its cap."""
+    grace_us: int
+    log_bytes: int
+    """Of the log on the disk, at most."""
+
+    def to_text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> "Order":
+        """What `to_text` made."""
+        return cls(**json.loads(text))
+
+
+@dataclass(slots=True)
+class Report:
+    """What a supervisor knows of its job. Written when it starts, every few seconds, and when everything of the job has ended."""
+
+    token: str
+    state: Literal["Running", "Ended"]
+    started_at: str
+    """RFC 3339."""
+    used_us: int = 0
+    """Time since the start, on a clock that nobody sets."""
+    exit_code: int | None = None
+    """Of the command; 128 and the signal's number where a signal ended it."""
+    signal: str = ""
+    reason: str = ""
+    """Why it was stopped; empty where it ended by itself."""
+    problem: str = ""
+    """A sentence where it could not be started."""
+    remarks: list[str] = field(default_factory=list)
+    """Sentences about what is weaker than asked for, and what is not in the log."""
+
+    boot: str = ""
+    """Of the machine: the same until it is started again."""
+
+    @property
+    def started(self) -> datetime:
+        """When the command was started."""
+        return datetime.fromisoformat(self.started_at)
+
+    def write(self, folder: Path, *, durable: bool) -> None:
+        """Replace the file, whole or not at all. Raises OSError."""
+        new = folder / f"{REPORT_FILE}.new"
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(asdict(self), file)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        new.replace(folder / REPORT_FILE)
+
+
+def read_report(folder: Path, token: str) -> Report | None:
+    """The report of a launch; None while there is none."""
+    try:
+        report = Report(**json.loads((folder / REPORT_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return report if report.token == token else None

@@ -1,0 +1,331 @@
+"""The process that watches over one job: its log, its deadlines, its end. It needs no scheduler, so that caps hold while none lives.
+
+It reads an order from standard input, leaves its starter (whose process ends once the report is on the disk), starts the command, and
+stays until everything that the command started is gone. It knows this room and the control groups, and loads little: one runs per job.
+"""
+
+import contextlib
+import fcntl
+import os
+import select
+import selectors
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+from local_backend.jobs.child import NOT_STARTED, become
+from local_backend.jobs.deadlines import SECOND_US, kill_us
+from local_backend.jobs.log_files import LogWriter
+from local_backend.jobs.order import CONTROL_FILE, LOCK_FILE, LOG_FOLDER, TOKEN_FILE, Order, Report, boot_id
+from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, send
+from local_backend.sandboxes.bubblewrap import cgroups
+from local_backend.sandboxes.interface import Limits, SandboxError
+
+_BEAT_US = 5 * SECOND_US
+"""The report is written anew so often: what is known of the time when the machine goes down."""
+_LEFTOVER_GRACE_US = 2 * SECOND_US
+"""What the command leaves running when it ends is asked to end, and has so long."""
+_KILL_SECONDS = 30.0
+_START_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
+_PIPE_BYTES = 65_536
+_MOST_LEFT_PIECES = 32
+"""Of its output that a pipe can hold when everything has ended."""
+_MOST_PROCESSES = 32_768
+_GIB = 1 << 30
+
+
+def main() -> None:
+    """Read the order, leave the starter, and watch over the job to its end."""
+    order = Order.from_text(sys.stdin.read())
+    ready, told = os.pipe()
+    if os.fork():
+        os.close(told)
+        # The starter waits for this process only; its child has no parent that must wait for it.
+        os._exit(0 if os.read(ready, 1) else 1)
+    os.close(ready)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    lock = _own(Path(order.folder), order.token)
+    if lock is None:
+        os._exit(0)
+    Supervisor(order, told).run()
+
+
+def _own(folder: Path, token: str) -> int | None:
+    """The folder's lock, held until this process ends; None where another supervisor has it, or this launch was given up."""
+    lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return None
+    return lock if (folder / TOKEN_FILE).read_text(encoding="ascii") == token else None
+
+
+@dataclass
+class _Stop:
+    """That the job is being ended, since when, and why."""
+
+    reason: str
+    """Empty where the command ended by itself, and what it left is ended."""
+    kill_us: int
+
+
+@dataclass
+class Supervisor:
+    """One job being watched over."""
+
+    order: Order
+    told: int
+    """Where the starter is told that the report is there."""
+    stop: _Stop | None = None
+    exit_status: int | None = None
+    """Of the command, as `waitpid` gives it."""
+    problem: str = ""
+    remarks: list[str] = field(default_factory=list)
+    _pid: int = 0
+    _groups: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._folder = Path(self.order.folder)
+        self._log = LogWriter(self._folder / LOG_FOLDER, self.order.log_bytes)
+        self._selector = selectors.DefaultSelector()
+        self._started = datetime.now(UTC)
+        self._zero = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+    def now_us(self) -> int:
+        """Time since the start; sleep of the machine counts, and nobody can set it."""
+        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self._zero) // 1000
+
+    def run(self) -> NoReturn:
+        """To the job's end."""
+        become_subreaper()
+        control = self._open_control()
+        wake = self._wake_on_signals()
+        output = self._start()
+        # From here on the job runs: whoever comes after a crash finds this report.
+        self._report("Running", durable=True)
+        with contextlib.suppress(OSError):
+            os.write(self.told, b"1")
+        os.close(self.told)
+        for file in (control, wake, output):
+            self._selector.register(file, selectors.EVENT_READ)
+        self._watch(control, wake, output)
+        self._end(output)
+        os._exit(0)
+
+    # Starting.
+
+    def _open_control(self) -> int:
+        path = self._folder / CONTROL_FILE
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        # Open for writing too: else the pipe would be at its end whenever nobody else has it open.
+        return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def _wake_on_signals(self) -> int:
+        wake, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        return wake
+
+    def _start(self) -> int:
+        """Start the command; gives the end of the pipe from which its output comes."""
+        self._groups = self._make_groups()
+        output, theirs = os.pipe2(os.O_CLOEXEC)
+        failure, failed = os.pipe2(os.O_CLOEXEC)
+        self._started, self._zero = datetime.now(UTC), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        self._pid = os.fork()
+        if self._pid == 0:
+            become(self.order, output=theirs, failure=failed, groups=self._groups)
+        os.close(theirs)
+        os.close(failed)
+        self.problem = _told_within(failure, _START_SECONDS)
+        os.close(failure)
+        os.set_blocking(output, False)
+        return output
+
+    def _make_groups(self) -> tuple[Path, ...]:
+        limits = Limits(cpus=self.order.cpus, memory_bytes=self.order.memory_bytes, pids=_MOST_PROCESSES)
+        try:
+            hierarchies = cgroups.find_hierarchies() if os.geteuid() == 0 else None
+            if hierarchies is not None:
+                return cgroups.make(hierarchies, f"job-{self.order.token}", limits)
+        except (SandboxError, OSError) as error:
+            self.remarks.append(f"It has no control group: {error}")
+        else:
+            self.remarks.append(
+                "There is no control group for it: its memory is limited for each process by itself, and its CPU time by the processors "
+                "that it may use."
+            )
+        return ()
+
+    # Watching.
+
+    def _watch(self, control: int, wake: int, output: int) -> None:
+        beat = _BEAT_US
+        while not self._over():
+            now = self.now_us()
+            self._look_at_deadlines(now)
+            if now >= beat:
+                self._report("Running", durable=False)
+                beat = now + _BEAT_US
+            due = min(beat, self.stop.kill_us if self.stop else self.order.ask_us)
+            pause = max(0.0, (due - self.now_us()) / SECOND_US)
+            # Nobody tells of the end of what is no child.
+            for key, _ in self._selector.select(pause if self.exit_status is None else min(pause, _LOOK_SECONDS)):
+                if key.fd == output:
+                    self._take(output)
+                elif key.fd == control:
+                    self._obey(os.read(control, 4096).decode(errors="replace"))
+                else:
+                    self._hear(os.read(wake, 4096))
+            self._reap()
+
+    def _over(self) -> bool:
+        """Whether nothing of the job is left, or the time for a graceful end is up."""
+        if self.stop is not None and self.now_us() >= self.stop.kill_us:
+            return True
+        if self.exit_status is None:
+            return False
+        left = self._tree()
+        if left and self.stop is None:
+            self._ask("", _LEFTOVER_GRACE_US, left)
+        return not left
+
+    def _look_at_deadlines(self, now: int) -> None:
+        if self.stop is None and now >= self.order.ask_us:
+            self._ask(self.order.ask_reason, self.order.grace_us, self._tree())
+
+    def _ask(self, reason: str, grace_us: int, tree: set[int]) -> None:
+        """Ask everything to end, and remember until when it may take."""
+        now = self.now_us()
+        self.stop = _Stop(reason, kill_us(now, grace_us, self.order.last_us))
+        send(tree, signal.SIGTERM)
+        send(tree, signal.SIGCONT)
+
+    def _obey(self, words: str) -> None:
+        for line in words.splitlines():
+            verb, _, reason = line.partition(" ")
+            if verb == "stop" and self.stop is None and self.exit_status is None:
+                self._ask(reason, self.order.grace_us, self._tree())
+
+    def _hear(self, numbers: bytes) -> None:
+        if {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(numbers) and self.stop is None:
+            self._ask("Interrupted", self.order.grace_us, self._tree())
+
+    def _take(self, output: int) -> bool:
+        """One piece of output into the log; False at its end, or where there is none now."""
+        try:
+            data = os.read(output, _PIPE_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(output)
+            return False
+        self._log.write(data)
+        return True
+
+    def _tree(self) -> set[int]:
+        found = descendants(os.getpid())
+        return found | cgroups.members(self._groups) - {os.getpid()} if self._groups else found
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._pid:
+                self.exit_status = status
+
+    # The end.
+
+    def _end(self, output: int) -> None:
+        left = kill_all(self._tree, seconds=_KILL_SECONDS, meanwhile=self._reap)
+        self._reap()
+        used = self.now_us()
+        for _ in range(_MOST_LEFT_PIECES):
+            if not self._take(output):
+                break
+        self._log.close()
+        if left:
+            self.remarks.append(f"{len(left)} of its processes could not be killed.")
+        if self._ran_out_of_memory():
+            self.remarks.append(f"It ran into its memory limit of {self.order.memory_bytes / _GIB:g} GiB; memoryGiB raises it.")
+        if self._log.lost:
+            self.remarks.append(f"{self._log.lost:,} bytes of its output could not be written to the disk.")
+        try:
+            cgroups.remove(self._groups)
+        except SandboxError as error:
+            self.remarks.append(str(error))
+        self._report("Ended", durable=True, used=used)
+        (self._folder / CONTROL_FILE).unlink(missing_ok=True)
+
+    def _ran_out_of_memory(self) -> bool:
+        for group in self._groups:
+            for name in ("memory.oom_control", "memory.events"):
+                with contextlib.suppress(OSError):
+                    for line in (group / name).read_text(encoding="ascii").splitlines():
+                        if line.startswith("oom_kill ") and line != "oom_kill 0":
+                            return True
+        return False
+
+    def _report(self, state: str, *, durable: bool, used: int | None = None) -> None:
+        code, name = _exit(self.exit_status)
+        report = Report(
+            token=self.order.token,
+            state="Ended" if state == "Ended" else "Running",
+            started_at=self._started.isoformat(timespec="microseconds"),
+            used_us=self.now_us() if used is None else used,
+            exit_code=NOT_STARTED if self.problem else code,
+            signal=name,
+            reason=self.stop.reason if self.stop else "",
+            problem=self.problem,
+            remarks=self.remarks,
+            boot=boot_id(),
+        )
+        while True:
+            try:
+                report.write(self._folder, durable=durable)
+            except OSError:
+                if state != "Ended" or not self._folder.is_dir():
+                    return  # The next beat tries again; without the folder nobody would read it.
+                time.sleep(1)  # The job is over and costs nothing any more: its end is told once the disk takes it.
+            else:
+                return
+
+
+def _told_within(pipe: int, seconds: float) -> str:
+    """What a child says before it becomes a command; nothing where it becomes one."""
+    said = b""
+    until = time.monotonic() + seconds
+    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+        data = os.read(pipe, 4096)
+        if not data:
+            return said.decode(errors="replace")
+        said += data
+    return f"the command did not start within {seconds:g} s"
+
+
+def _exit(status: int | None) -> tuple[int | None, str]:
+    """The exit code, and the name of the signal that ended it."""
+    if status is None:
+        return None, ""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return code, ""
+    return 128 - code, signal.Signals(-code).name
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""One row of `jobs`, as a mutable record in memory, and the statement that writes it. Money is nano-dollars."""
+
+import json
+import sqlite3
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+
+from local_backend.storage.records import stored, time_from, upsert
+from local_backend.storage.store import Statement
+from nodus_tui.contract.resources.job import JobPhase
+
+_JSON = frozenset({"metadata", "spec", "outputs", "notes"})
+
+
+@dataclass(slots=True)
+class JobRecord:
+    """A job."""
+
+    name: str
+    metadata: dict[str, Any]
+    spec: dict[str, Any]
+    folder: str | None
+    """Where relative paths in its spec start."""
+    cap: int
+    rate: int
+    """An hour of its hardware, as it was when the job was made."""
+    created_at: datetime
+    seq: int | None = None
+    """Order of creation; given by the database."""
+    cost: int = 0
+    """Booked when it has ended."""
+    phase: JobPhase = "Pending"
+    reason: str | None = None
+    message: str = ""
+    exit_code: int | None = None
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    """Path, bytes and sha256 of each kept file."""
+    notes: list[str] = field(default_factory=list)
+    token: str = ""
+    """Of its launch; empty before. Written before anything is started."""
+    stop: str = ""
+    """Why somebody asked it to end, if anybody did."""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    published: dict[str, JsonValue] = field(default_factory=dict)
+    """The status fields that the last event told; not stored."""
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> "JobRecord":
+        """The record of a row."""
+        values = dict(row)
+        for name in _JSON:
+            values[name] = json.loads(values[name])
+        for name in ("created_at", "started_at", "ended_at"):
+            values[name] = time_from(values[name])
+        return cls(**values)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will never do anything again."""
+        return self.phase not in {"Pending", "Running"}
+
+    def save(self) -> Statement:
+        """Write the whole row."""
+        values = ((name, getattr(self, name)) for name in _COLUMNS)
+        return _SAVE, [json.dumps(value) if name in _JSON else stored(value) for name, value in values]
+
+
+_COLUMNS = tuple(each.name for each in fields(JobRecord) if each.name not in {"published", "seq"})
+_SAVE = upsert("jobs", _COLUMNS, ("name",))

@@ -81,7 +81,7 @@ class Probe:
 
     async def start(self) -> None:
         """Start it. Raises OSError."""
-        _given_up[:] = [each for each in _given_up if each.poll() is None]
+        _forget_ended()
         self._at = "the probe's start"
         process = _started(self._folder, self._environ)
         self._process = process
@@ -155,13 +155,17 @@ class Probe:
         _given_up.append(process)
 
     async def aclose(self) -> None:
-        """End it, and wait a moment for its end."""
-        process = self._process
+        """End it, and wait a moment for its end and that of all that were given up."""
         self.give_up()
         for _ in range(100):
-            if process is None or process.poll() is not None:
+            _forget_ended()
+            if not _given_up:
                 break
             await asyncio.sleep(0.01)
+
+
+def _forget_ended() -> None:
+    _given_up[:] = [each for each in _given_up if each.poll() is None]
 
 
 def _started(folder: Path, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":

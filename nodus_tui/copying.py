@@ -8,11 +8,11 @@ import asyncio
 import errno
 import os
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -98,7 +98,34 @@ def clean_name(name: str) -> str:
     return "_" if shown in {"", ".", ".."} else shown
 
 
-async def plan_copy(backend: Backend, run: str, path: str, target: Path) -> CopyPlan:
+class FileSource(Protocol):
+    """Where files are listed and read by the name of what made them: a backend for its runs, `JobFiles` for jobs."""
+
+    async def files(self, run: str, /) -> tuple[FileEntry, ...]:
+        """The files."""
+        ...
+
+    def read_file(self, run: str, path: str, /) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        ...
+
+
+class JobFiles:
+    """The kept outputs of a backend's jobs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    async def files(self, job: str, /) -> tuple[FileEntry, ...]:
+        """The outputs of a job that has ended."""
+        return await self._backend.job_files(job)
+
+    def read_file(self, job: str, path: str, /) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        return self._backend.read_job_file(job, path)
+
+
+async def plan_copy(backend: FileSource, run: str, path: str, target: Path) -> CopyPlan:
     """What copying `path` of a run to `target` will write: like `cp -r`, into a target that is a folder, else under the target's name.
 
     The empty path means everything, which has the run's name. Raises NodusError when there is nothing at the path, or the target's place
@@ -171,7 +198,7 @@ class _Planner:
         return parts
 
 
-async def copy(backend: Backend, run: str, plan: CopyPlan, *, force: bool = False, progress: Progress = _silent) -> Copied:
+async def copy(backend: FileSource, run: str, plan: CopyPlan, *, force: bool = False, progress: Progress = _silent) -> Copied:
     """Write what was planned. A file is there whole or not at all; what was written before a failure stays.
 
     Raises NodusError Conflict, before anything is written, when a file of the plan exists and `force` is not given.
@@ -243,7 +270,7 @@ def _folder(root: int, parts: tuple[str, ...]) -> Iterator[int]:
         os.close(at)
 
 
-async def _copy_file(backend: Backend, run: str, root: int, planned: PlannedFile, *, force: bool, progress: Progress) -> int:
+async def _copy_file(backend: FileSource, run: str, root: int, planned: PlannedFile, *, force: bool, progress: Progress) -> int:
     *folders, name = planned.parts
     with _folder(root, tuple(folders)) as folder:
         partial = f".nodus-{secrets.token_hex(8)}.part"
@@ -274,7 +301,7 @@ def _put_in_place(folder: int, partial: str, name: str, *, force: bool) -> None:
         os.rename(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-async def _fill(backend: Backend, run: str, planned: PlannedFile, target: int, progress: Progress) -> int:
+async def _fill(backend: FileSource, run: str, planned: PlannedFile, target: int, progress: Progress) -> int:
     entry = planned.entry
     most, size = entry.size + MAY_GROW_BYTES, 0
     async for piece in pieces_of(backend, run, entry.path):
@@ -294,7 +321,7 @@ def _write_all(target: int, piece: bytes) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-async def pieces_of(backend: Backend, run: str, path: str) -> AsyncGenerator[bytes, None]:
+async def pieces_of(backend: FileSource, run: str, path: str) -> AsyncGenerator[bytes, None]:
     """A file's bytes; whatever happens, the backend's own generator is closed."""
     pieces: Any = backend.read_file(run, path)
     if isinstance(pieces, AsyncGenerator):

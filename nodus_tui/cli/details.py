@@ -1,19 +1,23 @@
 """Resources and transcripts in detail, for `describe`. Foreign text passes safe_text. Pure."""
 
 from nodus_tui.cli.output import pairs_text, table_text
-from nodus_tui.cli.rows import row_of, time_text, titles_of
+from nodus_tui.cli.rows import command_text, row_of, time_text, titles_of
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.text import safe_text
 from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
 
 _NO_LIMIT = 100_000_000
 """Characters of one message that are shown: all that a reply can have."""
+
+_COMMAND_CHARACTERS = 1000
+_MOST_OUTPUTS = 50
 
 _CALL_TITLES = ("CALL", "STATE", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT", "STARTED", "ENDED", "NOTE")
 _CALL_FIGURES = frozenset({"CALL", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT"})
@@ -28,6 +32,8 @@ def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> 
         return pairs_text(common + _run(resource) + _sandbox(resource, limits))
     if isinstance(resource, Agent):
         return pairs_text(common + _agent(resource))
+    if isinstance(resource, Job):
+        return pairs_text(common + _job(resource))
     return pairs_text(common + list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True)))
 
 
@@ -47,6 +53,35 @@ def _agent(agent: Agent) -> list[tuple[str, str]]:
         ("Tools", ", ".join(spec.tools)),
         ("Sandbox", limits_text(spec.sandbox) if spec.tools else ""),
         ("System", spec.system.rstrip("\n")),
+    ]
+
+
+def _job(job: Job) -> list[tuple[str, str]]:
+    spec, status = job.spec, job.status
+    pairs = [
+        ("Image", spec.image or ""),
+        ("Command", command_text(spec.command, _COMMAND_CHARACTERS)),
+        ("Working folder", spec.working_dir or "its own"),
+        ("Machine", f"{spec.hardware}, {spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
+        ("Environment", ", ".join([*spec.env, *(f"{name} (the scheduler's)" for name in spec.env_from)])),
+        ("Timeout", duration_text(spec.timeout)),
+    ]
+    if status is None:
+        return pairs
+    kept = [f"{each.path}  {each.bytes:,} bytes  sha256 {each.sha256}" for each in status.outputs]
+    more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp job/{job.name}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
+    return [
+        *pairs,
+        ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)),
+        ("Exit code", "" if status.exit_code is None else str(status.exit_code)),
+        ("Cost", f"{display_usd(status.cost_usd)} of {display_usd(spec.max_cost_usd)}, at {display_usd(status.rate_usd)} an hour"),
+        ("Created", time_text(status.created_at)),
+        ("Started", time_text(status.started_at)),
+        ("Ended", time_text(status.ended_at)),
+        ("Ended by force", f"{time_text(status.deadline_at)}, by its cap or its timeout" if status.deadline_at else ""),
+        ("Outputs", "\n".join(kept[:_MOST_OUTPUTS] + more)),
+        ("Notes", "\n".join(status.notes)),
+        ("Log", f"nodus-tui logs job/{job.name}"),
     ]
 
 

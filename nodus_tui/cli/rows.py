@@ -1,24 +1,31 @@
 """One line a resource, for `get`. Pure."""
 
+import shlex
 from datetime import datetime
 
+from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.environment import Environment
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.statistics.format import pass_rate_text
 
-RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES"})
+RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK"})
 """Columns of figures."""
 
 _TITLES: dict[str, tuple[str, ...]] = {
     "Agent": ("NAME", "REVISION", "CAP", "MODEL", "UPDATED"),
     "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
+    "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "COMMAND"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
+
+
+_COMMAND_CHARACTERS = 60
 
 
 def titles_of(kind: str) -> tuple[str, ...]:
@@ -36,6 +43,8 @@ def row_of(resource: Resource) -> tuple[str, ...]:
         return _run(resource)
     if isinstance(resource, Environment):
         return _environment(resource)
+    if isinstance(resource, Job):
+        return _job(resource)
     return resource.kind, resource.name
 
 
@@ -98,6 +107,31 @@ def _run(run: AgentRun) -> tuple[str, ...]:
         str(status.turns),
         spec.group or "-",
     )
+
+
+def _job(job: Job) -> tuple[str, ...]:
+    status, cap = job.status, display_usd(job.spec.max_cost_usd)
+    command = command_text(job.spec.command, _COMMAND_CHARACTERS) or job.spec.image or ""
+    if status is None:
+        return job.name, "-", "-", "-", "-", cap, "-", "-", command
+    took = None if status.started_at is None or status.ended_at is None else (status.ended_at - status.started_at).total_seconds()
+    return (
+        job.name,
+        status.phase,
+        status.reason or "-",
+        "-" if status.exit_code is None else str(status.exit_code),
+        display_usd(status.cost_usd),
+        cap,
+        seconds_text(took),
+        time_text(status.started_at),
+        command,
+    )
+
+
+def command_text(command: tuple[str, ...], limit: int) -> str:
+    """A command as a shell would take it, on one line, cut to so many characters."""
+    text = " ".join(shlex.quote(word) for word in command).replace("\n", "␤")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _environment(environment: Environment) -> tuple[str, ...]:

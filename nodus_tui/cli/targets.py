@@ -25,6 +25,7 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
 _KIND_BY_WORD = {word: kind for kind, words in KIND_NAMES.items() for word in words}
 
 RunOrGroup = Literal["AgentRun", "AgentGroup"]
+Work = Literal["AgentRun", "AgentGroup", "Job"]
 
 
 def kind_of(word: str) -> str:
@@ -62,6 +63,25 @@ async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resou
     if run is not None:
         return "AgentRun", run
     raise NodusError(ErrorCode.NOT_FOUND, f'there is no group and no run "{target}"; `nodus-tui get groups` lists them')
+
+
+async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
+    """The run, group or job that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one."""
+    word, slash, name = target.partition("/")
+    if slash and kind_of(word) == "Job":
+        return "Job", await backend.get("Job", name)
+    if slash:
+        return await run_or_group(backend, target)
+    job = await _found(backend, "Job", target)
+    try:
+        other = await run_or_group(backend, target)
+    except NodusError as error:
+        if job is None or error.code is not ErrorCode.NOT_FOUND:
+            raise
+        return "Job", job
+    if job is not None:
+        raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a job and something else; say job/{target}, group/{target} or run/{target}')
+    return other
 
 
 async def _found(backend: Backend, kind: str, name: str) -> Resource | None:

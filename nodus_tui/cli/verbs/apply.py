@@ -18,7 +18,7 @@ from nodus_tui.contract.backend import Backend
 def command(files: tuple[str, ...], output: str, *, dry_run: bool) -> int:
     """Create or change the resources of a spec: all of them, or with any fault none.
 
-    A new group starts at once; the workspace's scheduler works on it, and is started where none runs.
+    A new group or job starts at once; the workspace's scheduler works on it, and is started where none runs.
     """
     bundle = load_files(files)
 
@@ -45,7 +45,8 @@ async def _tell_who_works(backend: Backend, documents: tuple[AppliedDocument, ..
     if dry_run:
         say("dry run: nothing was changed")
         return
-    created = [each.name for each in documents if each.kind == "AgentGroup" and each.outcome == "created"]
+    created = [each for each in documents if each.kind in {"AgentGroup", "Job"} and each.outcome == "created"]
     info = await backend.info()
     if created and not (info.scheduling or info.scheduler_elsewhere):
-        say(f"no scheduler is running; `nodus-tui wait {created[0]}` or the console starts the work")
+        name = created[0].name if created[0].kind == "AgentGroup" else f"job/{created[0].name}"
+        say(f"no scheduler is running; `nodus-tui wait {name}` or the console starts the work")

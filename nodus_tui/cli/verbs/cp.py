@@ -12,28 +12,32 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.targets import kind_of
 from nodus_tui.cli.transfers import TransferDisplay, bytes_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.sandboxes import FileEntry
-from nodus_tui.copying import below, clean_path, copy, pieces_of, plan_copy
+from nodus_tui.copying import FileSource, JobFiles, below, clean_path, copy, pieces_of, plan_copy
 from nodus_tui.text import safe_text
 
 STDOUT = "-"
 
 
-class SourceType(click.ParamType[tuple[str, str]]):
-    """`RUN:PATH`."""
+class SourceType(click.ParamType[tuple[str, str, str]]):
+    """`RUN:PATH` or `job/NAME:PATH`."""
 
     name = "source"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """The run and the path, which is empty for its whole folder."""
-        run, colon, path = str(value).partition(":")
-        run = run.removeprefix("run/").removeprefix("runs/")
-        if not colon or not run or not run.isprintable():
-            self.fail(f"{str(value)!r} names no file of a run: write RUN:PATH, or RUN: for everything", param, ctx)
-        return run, path
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str, str]:
+        """The kind, the name and the path, which is empty for everything."""
+        if isinstance(value, tuple):
+            return value
+        named, colon, path = str(value).partition(":")
+        word, slash, name = named.rpartition("/")
+        kind = kind_of(word) if slash else "AgentRun"
+        if not colon or not name or not name.isprintable() or kind not in {"AgentRun", "Job"}:
+            self.fail(f"{str(value)!r} names no file: write RUN:PATH or job/NAME:PATH, or RUN: for everything", param, ctx)
+        return kind, name, path
 
 
 @click.command("cp")
@@ -42,22 +46,28 @@ class SourceType(click.ParamType[tuple[str, str]]):
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option("table", "json")
-def command(source: tuple[str, str], target: Path | None, output: str, *, force: bool, quiet: bool) -> int:
-    """Copy a file or a folder that an agent made to TARGET; without TARGET, list it. RUN: alone means everything.
+def command(source: tuple[str, str, str], target: Path | None, output: str, *, force: bool, quiet: bool) -> int:
+    """Copy a file or a folder that an agent or a job made to TARGET; without TARGET, list it. RUN: alone means everything.
+
+    job/NAME:PATH is a kept output of a job that has ended; its sha256 is compared with the job's manifest.
 
     PATH starts in the agent's work folder: as it is while the run's sandbox lives, as it was kept afterwards. Like `cp -r`, it goes into a
     TARGET that is a folder, else under TARGET's name; - writes a file to standard output. Nothing is replaced without --force, nothing is
     written outside TARGET, and links are left out. A name with characters that a terminal obeys is saved with them made visible.
     """
-    run, path = source
+    kind, name, path = source
+
+    def files(backend: Backend) -> FileSource:
+        return JobFiles(backend) if kind == "Job" else backend
+
     if target is None:
-        return with_backend("look", lambda backend: _list(backend, run, path, output))
+        return with_backend("look", lambda backend: _list(files(backend), name, path, output))
     if str(target) == STDOUT:
-        return with_backend("look", lambda backend: _write_out(backend, run, path))
-    return with_backend("look", lambda backend: _copy(backend, run, path, target, output, force=force, quiet=quiet))
+        return with_backend("look", lambda backend: _write_out(files(backend), name, path))
+    return with_backend("look", lambda backend: _copy(files(backend), name, path, target, output, force=force, quiet=quiet))
 
 
-async def _list(backend: Backend, run: str, path: str, output: str) -> int:
+async def _list(backend: FileSource, run: str, path: str, output: str) -> int:
     wanted = clean_path(path)
     found = below(await backend.files(run), wanted)
     if wanted and not found:
@@ -76,7 +86,7 @@ def _row(entry: FileEntry) -> tuple[str, str, str]:
     return size, "program" if entry.kind == "file" and entry.executable else entry.kind, entry.path
 
 
-async def _write_out(backend: Backend, run: str, path: str) -> int:
+async def _write_out(backend: FileSource, run: str, path: str) -> int:
     if sys.stdout.isatty():
         raise click.UsageError("a file from a sandbox may hold anything, so it is not written to a terminal: redirect it, or name a TARGET")
     wanted = clean_path(path)
@@ -93,7 +103,7 @@ async def _write_out(backend: Backend, run: str, path: str) -> int:
     return Exit.DONE
 
 
-async def _copy(backend: Backend, run: str, path: str, target: Path, output: str, *, force: bool, quiet: bool) -> int:
+async def _copy(backend: FileSource, run: str, path: str, target: Path, output: str, *, force: bool, quiet: bool) -> int:
     plan = await plan_copy(backend, run, path, target)
     with TransferDisplay(plan, quiet=quiet, clock=time.monotonic) as display:
         copied = await copy(backend, run, plan, force=force, progress=display.progress)

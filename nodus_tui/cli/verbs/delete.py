@@ -18,7 +18,8 @@ from nodus_tui.contract.backend import Backend
 @why_option()
 @output_option("table", "json")
 def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> int:
-    """Remove each KIND/NAME (agents/solver, groups/demo). A group goes with its runs and all their records."""
+    """Remove each KIND/NAME (agents/solver, groups/demo). A group goes with its runs and all their records, a job with its log and
+    its kept outputs."""
     named = [split_target(target) for target in targets]
     for (_, name), target in zip(named, targets, strict=True):
         if not name:

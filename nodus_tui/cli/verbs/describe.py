@@ -6,7 +6,7 @@ from nodus_tui.cli.details import resource_text, transcript_text
 from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import run_or_group, split_target
+from nodus_tui.cli.targets import split_target, work_named
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
@@ -19,7 +19,8 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:
-    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation. Without a KIND: a group or a run.
+    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation. Without a KIND: a group,
+    a run or a job.
 
     Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
     with `resource` and `transcript`.
@@ -63,7 +64,7 @@ async def _limits(backend: Backend, run: AgentRun) -> AgentSandbox | None:
 
 async def _find(backend: Backend, target: str) -> Resource:
     if "/" not in target:
-        return (await run_or_group(backend, target))[1]
+        return (await work_named(backend, target))[1]
     kind, name = split_target(target)
     if not name:
         raise click.UsageError(f"{target!r} names a kind only; say KIND/NAME")

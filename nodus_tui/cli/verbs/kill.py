@@ -1,4 +1,4 @@
-"""`kill`: end a run, or a group with all its unfinished runs, at once."""
+"""`kill`: end a run, a job, or a group with all its unfinished runs."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,12 @@ import click
 from nodus_tui.cli.acting import act
 from nodus_tui.cli.options import TargetType, confirm, output_option, why_option, yes_option
 from nodus_tui.cli.session import author
-from nodus_tui.cli.targets import run_or_group
+from nodus_tui.cli.targets import work_named
 from nodus_tui.contract.actions import Action, Kill
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.agent_group import AgentGroup
+
+_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job"}
 
 
 @click.command("kill")
@@ -19,19 +21,20 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 @why_option()
 @output_option("table", "json")
 def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> int:
-    """End each NAME at once: a run, or a group with all its unfinished runs (run/NAME or group/NAME where a name could be both).
+    """End each NAME: a run, a group with all its unfinished runs, or a job (run/NAME, group/NAME or job/NAME where it could be several).
 
-    A model call in flight is charged its worst case. What has ended already stays as it is.
+    Runs end at once, and a model call in flight is charged its worst case. A job is asked to end first (SIGTERM), and all of it is killed
+    when its grace is over. What has ended already stays as it is.
     """
 
     async def plan(backend: Backend) -> Sequence[Action]:
         actions = []
         for target in targets:
-            kind, resource = await run_or_group(backend, target)
+            kind, resource = await work_named(backend, target)
             many = ""
             if isinstance(resource, AgentGroup) and resource.status is not None:
                 many = f" and its {resource.status.pending} unfinished cases"
-            confirm(f"Kill {'group' if kind == 'AgentGroup' else 'run'} {resource.name}{many}?", yes=yes)
+            confirm(f"Kill {_WORDS[kind]} {resource.name}{many}?", yes=yes)
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions
 

@@ -1,4 +1,4 @@
-"""`run`: apply a spec, wait for its groups, print their results."""
+"""`run`: apply a spec, wait for its groups and jobs, print their results."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,9 +6,10 @@ from typing import Literal
 
 import click
 
-from nodus_tui.cli.exits import Exit
+from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
@@ -22,12 +23,13 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
 @click.command("run")
 @files_option()
-@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group under another name.")
+@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job) under another name.")
 @gate_options
 @click.option("--keep-waiting", is_flag=True, help="Wait on while every unfinished case waits on a cap, rather than exit 3.")
 @click.option("--timeout", type=DurationType(), help="Stop gracefully after this time (90s, 10m) and exit 4; everything is kept.")
@@ -46,7 +48,9 @@ def command(
     detach: bool,
     quiet: bool,
 ) -> int:
-    """Launch the groups of a spec, wait for them with progress on stderr, and print their results on stdout.
+    """Launch the groups and jobs of a spec, wait for them with progress on stderr, and print their results on stdout.
+
+    A job's output goes to stderr as it comes; Ctrl-C ends the waiting, and the job goes on.
 
     A group that exists unchanged is not run twice: what it has is printed, and where it was interrupted it goes on.
     The exit code is 0 when everything is scored and passes the gate; else see the table in docs/cli.md.
@@ -54,8 +58,8 @@ def command(
     bundle = load_files(files, groups_renamed=bool(as_name))
     if as_name:
         bundle = renamed(bundle, as_name)
-    if not _groups(bundle):
-        raise click.UsageError("there is no AgentGroup in these files, so nothing to run; `nodus-tui apply` stores other kinds")
+    if not _groups(bundle) and not _jobs(bundle):
+        raise click.UsageError("there is no AgentGroup and no Job in these files, so nothing to run; `nodus-tui apply` stores other kinds")
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
@@ -66,7 +70,7 @@ def command(
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
         await _refuse_older_agents(backend, bundle)
-        return await (_leave(backend, outcome, output) if detach else _wait(backend, outcome, options))
+        return await (_leave(backend, outcome, output) if detach else _wait_for_all(backend, outcome, options))
 
     return with_backend("work", ask)
 
@@ -75,18 +79,27 @@ def _groups(bundle: SpecBundle) -> list[AgentGroup]:
     return [each.resource for each in bundle if isinstance(each.resource, AgentGroup)]
 
 
+def _jobs(bundle: SpecBundle) -> list[Job]:
+    return [each.resource for each in bundle if isinstance(each.resource, Job)]
+
+
 def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
-    """The bundle with its one group under another name. Raises UsageError when it has not exactly one, or the name is none."""
-    if len(_groups(bundle)) != 1:
-        raise click.UsageError(f"--as names one group, and there are {len(_groups(bundle))} in these files")
+    """The bundle with its one group, or without groups its one job, under another name.
+
+    Raises UsageError when it has not exactly one, or the name is none.
+    """
+    kind: type[AgentGroup | Job] = AgentGroup if _groups(bundle) or not _jobs(bundle) else Job
+    count = len(_groups(bundle) if kind is AgentGroup else _jobs(bundle))
+    if count != 1:
+        raise click.UsageError(f"--as names one {'group' if kind is AgentGroup else 'job'}, and there are {count} in these files")
     documents = []
     for document in bundle:
         resource = document.resource
-        if isinstance(resource, AgentGroup):
+        if isinstance(resource, kind):
             raw = resource.to_document()
             raw["metadata"] = {**resource.metadata.to_document(), "name": name}
             try:
-                resource = AgentGroup.model_validate(raw)
+                resource = kind.model_validate(raw)
             except ValueError:
                 raise click.UsageError(f"--as {name!r}: a name has 1 to 63 small letters, digits, dots and hyphens") from None
         documents.append(replace(document, resource=resource))
@@ -115,9 +128,25 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str) -> int:
     for name in names:
         if name not in standing or await _how_it_stands(backend, name) == "going":
             say(f"{name} goes on in the background; `nodus-tui wait {name}` waits for its results, `nodus-tui` watches")
+    for name in _applied_jobs(outcome):
+        say(
+            f"{name} goes on in the background; `nodus-tui logs --follow {name}` shows its output, `nodus-tui wait job/{name}` waits for it"
+        )
     if output == "json":
         emit(json_text(outcome.to_document()))
     return Exit.DONE
+
+
+def _applied_jobs(outcome: ApplyOutcome) -> tuple[str, ...]:
+    return tuple(each.name for each in outcome.documents if each.kind == "Job")
+
+
+async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -> int:
+    codes = [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] else []
+    jobs = _applied_jobs(outcome)
+    if jobs and Exit.INTERRUPTED not in codes:
+        codes.append(await wait_for_jobs(backend, jobs, options.output, logs=True, quiet=options.quiet, timeout=options.timeout))
+    return gravest(tuple(codes))
 
 
 def _launched(outcome: ApplyOutcome) -> tuple[tuple[str, ...], set[str]]:

@@ -1,19 +1,23 @@
-"""`wait`: until a group has ended or stands stalled. It starts the workspace's scheduler where none runs."""
+"""`wait`: until a group or a job has ended, or a group stands stalled. It starts the workspace's scheduler where none runs."""
 
 from datetime import timedelta
 
 import click
 
+from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import DurationType, TargetType, gate_options, output_option
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.targets import split_target
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
 
 
 @click.command("wait")
-@click.argument("groups", type=TargetType(), nargs=-1, required=True, metavar="GROUP...")
+@click.argument("groups", type=TargetType(), nargs=-1, required=True, metavar="NAME...")
 @click.option(
     "--for",
     "what",
@@ -36,7 +40,9 @@ def command(
     *,
     quiet: bool,
 ) -> int:
-    """Wait until every GROUP has ended (or, unless --for ended, stands stalled), then print the results and judge them as `run` does.
+    """Wait until each NAME, a group or a job (job/NAME), has ended, or unless --for ended a group stands stalled.
+
+    Then print the results and judge them as `run` does. A job that succeeded passes.
 
     The workspace's scheduler is started where none runs. Ctrl-C ends the waiting only; the work goes on.
     """
@@ -44,6 +50,27 @@ def command(
     options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=what == "ended", timeout=timeout)
 
     async def ask(backend: Backend) -> int:
-        return await wait_and_report(backend, groups, options)
+        kinds = [await _kind(backend, target) for target in groups]
+        named = tuple(name for kind, name in kinds if kind == "AgentGroup")
+        jobs = tuple(name for kind, name in kinds if kind == "Job")
+        codes = [await wait_and_report(backend, named, options)] if named else []
+        if jobs and Exit.INTERRUPTED not in codes:
+            codes.append(await wait_for_jobs(backend, jobs, output, logs=False, quiet=quiet, timeout=timeout))
+        return gravest(tuple(codes))
 
     return with_backend("work", ask)
+
+
+async def _kind(backend: Backend, target: str) -> tuple[str, str]:
+    """What a target means, as kind and name: a job only where it says so or there is no group of that name."""
+    if "/" in target:
+        kind, name = split_target(target)
+        if kind not in {"AgentGroup", "Job"}:
+            raise click.UsageError(f"{target} is neither a group nor a job")
+        return kind, name
+    try:
+        await backend.get("AgentGroup", target)
+    except NodusError as error:
+        if error.code is ErrorCode.NOT_FOUND and target in {each.name for each in (await backend.snapshot()).jobs}:
+            return "Job", target
+    return "AgentGroup", target

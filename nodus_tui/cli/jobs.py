@@ -1,0 +1,154 @@
+"""Jobs on the command line: following their logs, waiting for their ends, and what exit code an end is."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any, cast
+
+from nodus_tui.cli.exits import Exit, gravest
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
+from nodus_tui.cli.rows import RIGHT, row_of, titles_of
+from nodus_tui.cli.signals import stop_on_signals
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.text import safe_text
+
+_WAIT_SECONDS = 10.0
+"""How long one request for more of a log waits for it."""
+_PIECE_BYTES = 1 << 18
+_CAP_REASONS = frozenset({"MaxCostReached", "BudgetExceeded"})
+_NOT_ABOUT_THE_COMMAND = frozenset({"Timeout", "InfrastructureFailure"})
+
+Write = Callable[[str], None]
+
+
+def exit_code(status: JobStatus) -> Exit:
+    """What an ended job says to a pipeline (docs/cli.md)."""
+    if status.phase == "Succeeded":
+        return Exit.DONE
+    if status.phase == "Interrupted":
+        return Exit.INTERRUPTED
+    if status.reason in _CAP_REASONS:
+        return Exit.CAP
+    return Exit.INFRASTRUCTURE if status.reason in _NOT_ABOUT_THE_COMMAND else Exit.GATE
+
+
+def status_of(job: Job) -> JobStatus:
+    """The status that a backend's jobs always have; ValueError says which one lacks it."""
+    if job.status is None:
+        raise ValueError(f"the backend gave Job {job.name} without a status")
+    return job.status
+
+
+async def job_named(backend: Backend, name: str) -> Job:
+    """The job. Raises NodusError when there is none."""
+    found = await backend.get("Job", name)
+    if not isinstance(found, Job):
+        raise TypeError(f"the backend gave a {found.kind} for Job {name}")
+    return found
+
+
+def writer_to(stream: Any, *, prefix: str = "") -> Write:
+    """Where a log goes: a terminal gets it without anything that it would obey, anything else gets it as it is."""
+    terminal = stream.isatty()
+    fresh = True
+
+    def write(text: str) -> None:
+        nonlocal fresh
+        shown = safe_text(text, newlines=True, limit=len(text) + 1) if terminal else text
+        if prefix:
+            for line in shown.splitlines(keepends=True):
+                stream.write((prefix if fresh else "") + line)
+                fresh = line.endswith("\n")
+        else:
+            stream.write(shown)
+        stream.flush()
+
+    return write
+
+
+async def copy_log(backend: Backend, name: str, write: Write, *, after: int = 0, follow: bool) -> None:
+    """Write a job's log from a place on; with `follow` until the job has ended."""
+    while True:
+        piece = await backend.job_log(name, after=after, limit=_PIECE_BYTES, wait_seconds=_WAIT_SECONDS if follow else 0)
+        if piece.skipped:
+            say(f"{piece.skipped:,} bytes of the log of {name} are left out here: its beginning and its end are kept")
+        if piece.text:
+            write(piece.text)
+        if piece.ended or (not follow and not piece.text):
+            return
+        after = piece.next_offset
+
+
+async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> Job:
+    """The job once it has ended, its outputs kept."""
+    cursor = (await backend.snapshot()).cursor
+    job = await job_named(backend, name)
+    if log is not None and not status_of(job).ended:
+        await copy_log(backend, name, log, follow=True)
+        job = await job_named(backend, name)
+    told = ""
+    async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
+        while not (status := status_of(job)).ended:
+            if status.message and status.message != told and log is None:
+                told = status.message
+                say(f"{name} {told}")
+            batch = await anext(batches)
+            if any((event.kind, event.name) == ("Job", name) for event in batch.events):
+                job = await job_named(backend, name)
+    return job
+
+
+async def wait_for_jobs(
+    backend: Backend, names: Sequence[str], output: str, *, logs: bool, quiet: bool, timeout: timedelta | None = None
+) -> Exit:
+    """Wait until jobs have ended, their logs on stderr where asked for; print and judge them. An interruption ends the waiting only."""
+    prefixed = len(names) > 1
+
+    def log_of(name: str) -> Write | None:
+        return writer_to(sys.stderr, prefix=f"{name}: " if prefixed else "") if logs and not quiet else None
+
+    with stop_on_signals(lambda _: None) as stop:
+        asked = asyncio.ensure_future(stop.asked.wait())
+        waits = [asyncio.ensure_future(_until_ended(backend, name, log=log_of(name))) for name in names]
+        everything = asyncio.ensure_future(asyncio.gather(*waits))
+        both: set[asyncio.Future[Any]] = {everything, asked}
+        await asyncio.wait(both, timeout=None if timeout is None else timeout.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+        ended, interrupted = everything.done(), asked.done()
+        for each in both:
+            each.cancel()
+        outcomes = await asyncio.gather(everything, asked, return_exceptions=True)
+    if ended:
+        if isinstance(outcomes[0], BaseException):
+            raise outcomes[0]
+        return report_jobs([await job_named(backend, name) for name in names], output)
+    for name in names:
+        if not status_of(await job_named(backend, name)).ended:
+            say(f"{name} goes on; `nodus-tui wait job/{name}` waits for it, `nodus-tui kill job/{name}` ends it")
+    if not interrupted:
+        say("the time to wait is up")
+    return Exit.INTERRUPTED if interrupted else Exit.INFRASTRUCTURE
+
+
+def report_jobs(jobs: Sequence[Job], output: str) -> Exit:
+    """Print ended jobs on stdout, say what was wrong on stderr, and give the exit code."""
+    if output == "json":
+        documents = [each.to_document() for each in jobs]
+        emit(json_text(documents[0] if len(documents) == 1 else list(documents)))
+    elif output == "yaml":
+        emit(resources_yaml(list(jobs)))
+    elif output == "csv":
+        titles = titles_of("Job")
+        emit(csv_text([dict(zip(titles, row_of(each), strict=True)) for each in jobs], titles))
+    else:
+        emit(table_text(titles_of("Job"), [row_of(each) for each in jobs], right=RIGHT))
+    for job in jobs:
+        status = status_of(job)
+        if status.message:
+            say(f"{job.name}: {status.message}")
+        for note in status.notes:
+            say(f"{job.name}: {note}")
+    return gravest(tuple(exit_code(status_of(job)) for job in jobs))

@@ -1,14 +1,15 @@
-"""The GPU view against a real device: `python tests/gpu/check_gpu.py [--index 0] [--seconds 10]`. Needs a driver and nvidia-smi, nothing else.
+"""The GPU view against a real device: `python tests/gpu/check_gpu.py [--index 0] [--seconds 10]`.
 
-One device is kept busy; what the view tells is compared with what nvidia-smi tells at the same time: utilization, memory, temperature, power,
-the process with its pid, user and memory, and that it is given to the run whose sandbox it stands in. One line a check; exit 1 if one fails.
-It is no part of the test suite, which needs no GPU.
+One device is kept busy; what the view tells is compared with what nvidia-smi tells at the same time: utilization, memory, temperature,
+power, the process with its pid, user and memory, and that it is given to the run whose sandbox it stands in. It needs a driver and
+nvidia-smi, nothing else. One line a check; exit 1 if one fails. It is no part of the test suite, which needs no GPU.
 """
 
 import argparse
 import asyncio
 import getpass
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,7 +67,14 @@ async def compare(index: int, seconds: float) -> int:
     checks = Checks()
     script = Path(__file__).with_name("busy_kernel.py")
     busy = await asyncio.create_subprocess_exec(
-        sys.executable, str(script), str(index), str(seconds + 20), str(BUSY_MIB), stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        str(script),
+        str(index),
+        str(seconds + 20),
+        str(BUSY_MIB),
+        stdout=asyncio.subprocess.PIPE,
+        # CUDA's own order is another than the driver's.
+        env={**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
     )
     try:
         assert busy.stdout is not None
@@ -144,4 +152,6 @@ if __name__ == "__main__":
     parser.add_argument("--index", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10)
     chosen = parser.parse_args()
+    if shutil.which("nvidia-smi") is None:
+        parser.error("nvidia-smi is not here: this check needs a machine with a GPU and its driver")
     sys.exit(asyncio.run(compare(chosen.index, chosen.seconds)))

@@ -45,7 +45,8 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
-from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.phases import Reason
+from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
@@ -455,10 +456,12 @@ class LocalBackend:
     @asynccontextmanager
     async def _files_of(self, run: str) -> AsyncIterator[Path]:
         """The run's files: as they are now where its sandbox lives here, else as they were kept. Raises NodusError."""
-        await self.get("AgentRun", run)
+        found = await self.get("AgentRun", run)
+        status = found.status if isinstance(found, AgentRun) else None
+        told = status is not None and status.reason in {Reason.INTERRUPTED, Reason.INFRASTRUCTURE_FAILURE}
         live = await self._scheduler.copy_of_files(run) if self._scheduler is not None else None
         try:
-            yield live or self._desk.kept(run)
+            yield live or self._desk.kept(run, status.message if status is not None and told else "")
         finally:
             if live is not None:
                 live.unlink(missing_ok=True)

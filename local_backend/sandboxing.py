@@ -117,10 +117,11 @@ class SandboxDesk:
             mine=found.owner.workspace == str(self._home),
         )
 
-    def kept(self, run: str) -> Path:
-        """The archive of a run's files. Raises NodusError (NotFound) where none is kept."""
+    def kept(self, run: str, why: str) -> Path:
+        """The archive of a run's files. Raises NodusError (NotFound) where none is kept, with the reason where `why` has one."""
         if not self.artifacts.has(run):
-            raise NodusError(ErrorCode.NOT_FOUND, f"no files of {run} are kept here: it has not begun, has no tools, or left too much")
+            because = why or "it has not begun, has no tools, or left too much"
+            raise NodusError(ErrorCode.NOT_FOUND, f"no files of {run} are kept here: {because}")
         return self.artifacts.path(run)
 
     @property

@@ -206,6 +206,7 @@ class Actions:
         later = ", with a new timeout" if group.deadline_at != deadline else ""
         again = [new for old, new in made if new is not old]
         parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
+        unfinished -= sum(new is not old and not olds[old.name].ended for old, new in made)
         parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
         parts += _afresh([engine.books.runs[run.predecessor or run.name] for run in again if not run.carried])
         return self._outcome(action, "AgentGroup", group.name, f"{group.name} goes on{later}: {', '.join(parts)}", changes)

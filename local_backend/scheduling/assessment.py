@@ -54,9 +54,14 @@ def _rest(books: GroupBooks, runs: Sequence[RunRecord]) -> None:
     group = books.group
     group.phase, group.reason, group.needed = GroupPhase.INTERRUPTED, Reason.INTERRUPTED, None
     lost = sum(run.sandbox is not None and run.sandbox.lost for run in runs)
-    parts = [f"{lost} lost the work in the sandbox when the scheduler ended: a retry begins them afresh"] if lost else []
-    parts += [f"{len(runs) - lost} wait to be resumed"] if lost < len(runs) else []
-    group.message = f"{len(runs)} run{'s are' if len(runs) != 1 else ' is'} interrupted, the rest has ended; {'; '.join(parts)}"
+    count = f"{len(runs)} run{'s are' if len(runs) != 1 else ' is'} interrupted, the rest has ended"
+    group.message = f"{count}; {_lost_text(lost, of=len(runs))}" if lost else count
+
+
+def _lost_text(lost: int, *, of: int) -> str:
+    if lost == 1:
+        return f"{'its sandbox' if of == 1 else 'the sandbox of one'} was lost with the scheduler, so it begins afresh"
+    return f"{'their sandboxes' if lost == of else f'the sandboxes of {lost}'} were lost with the scheduler, so they begin afresh"
 
 
 def complete(books: GroupBooks, now: datetime, *, killed: bool) -> None:

@@ -169,7 +169,9 @@ def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]
     return [
         (
             "Sandbox",
-            ", ".join(part for part in (box.engine, weaker, box.image, box.hardware) if part) if box.engine else "for grading only",
+            ", ".join(part for part in (box.engine, weaker, box.image, box.hardware) if part)
+            if box.engine
+            else ("for grading only" if box.grader_image else "none was made"),
         ),
         ("Graded in", box.grader_image),
         ("Limits", limits_text(limits) if limits else ""),

@@ -241,7 +241,11 @@ async def test_after_kill_9_the_work_in_a_sandbox_is_lost_and_nothing_else(place
         assert [call.state for call in transcript.calls] == [CallState.SETTLED, CallState.UNCONFIRMED]
         assert told.sandbox is not None
         assert (told.sandbox.running, told.sandbox.cost_usd > 0) == (False, True)
-        await backend.act(Retry(group="campaign"))
+        assert found.message == ("1 run is interrupted, the rest has ended; its sandbox was lost with the scheduler, so it begins afresh")
+        with pytest.raises(NodusError, match="no files of campaign-c001 are kept here: its sandbox ended with the scheduler"):
+            await backend.files("campaign-c001")
+        outcome = await backend.act(Retry(group="campaign"))
+        assert outcome.message == "campaign goes on: 1 case tried again, 1 of them afresh, for the work in their sandboxes is lost"
         assert (await at_rest(backend)).phase is GroupPhase.COMPLETED
         again = await run_status(backend, "campaign-c001-2")
     assert (again.phase, again.carried_usd) == (RunPhase.SUCCEEDED, 0)

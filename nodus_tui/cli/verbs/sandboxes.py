@@ -58,7 +58,8 @@ def reap(output: str) -> int:
     elif outcome.removed:
         emit(sandbox_table(outcome.removed, datetime.now(UTC)))
     count = len(outcome.removed)
-    say(f"{count or 'no'} sandbox{'es' if count != 1 else ''} removed, {outcome.kept} kept: their owners live")
+    kept = f", {outcome.kept} kept: {'its owner lives' if outcome.kept == 1 else 'their owners live'}" if outcome.kept else ""
+    say(f"{count or 'no'} sandbox{'es' if count != 1 else ''} removed{kept}")
     for sentence in outcome.failures:
         say(sentence)
     return Exit.INFRASTRUCTURE if outcome.failures else Exit.DONE

@@ -145,7 +145,8 @@ def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tup
             say(f"the last one (process {left.pid}) ended without a word; {scheduler.log} may say why. The next one goes on")
         return
     minutes = int((datetime.now(UTC) - record.started_at).total_seconds() // 60)
+    going = sum(bool(group.status and group.status.going) for group in groups)
     emit(
         f"process {record.pid}, version {record.version}, for {minutes // 60} h {minutes % 60} min, on {safe_text(record.socket)}\n"
-        f"{active} run{'' if active == 1 else 's'} at work in {sum(bool(group.status and group.status.going) for group in groups)} groups"
+        f"{active} run{'' if active == 1 else 's'} at work in {going} group{'' if going == 1 else 's'}"
     )

@@ -21,7 +21,8 @@ def command() -> None:
 def create(name: str, role: TokenRole) -> int:
     """Make a token for NAME, who then stands as the author of what is done with it, and print it: it is shown this once only."""
     emit(hosting().create_token(home_path(), name, role))
-    say(f"{name} is a {role} now. Only a hash is kept: what is printed here cannot be shown again; clients have it in NODUS_TOKEN")
+    article = "an" if role == "operator" else "a"
+    say(f"{name} is {article} {role} now. Only a hash is kept: what is printed here cannot be shown again; clients have it in NODUS_TOKEN")
     return Exit.DONE
 
 

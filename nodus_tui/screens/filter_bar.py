@@ -12,6 +12,7 @@ from textual.widgets import Input
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.filtering import FILTER_HELP, Filter, parse_filter
 from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_entry import TextEntry
 
 
 class FilterBar(Horizontal):
@@ -38,7 +39,7 @@ class FilterBar(Horizontal):
     def compose(self) -> ComposeResult:
         """A slash, the input, what is wrong or possible."""
         yield SpanBlock(widget_id="slash", keep_height=True)
-        entry = Input(id="filter-text")
+        entry = TextEntry(id="filter-text")
         entry.cursor_blink = False
         yield entry
         yield SpanBlock(widget_id="hint", keep_height=True)

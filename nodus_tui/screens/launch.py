@@ -34,6 +34,7 @@ from nodus_tui.widgets.dialogs import PromptDialog
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_entry import TextEntry
 from nodus_tui.widgets.text_pane import TextPane
 
 DEFAULT_MINUTES = Decimal(10)
@@ -111,7 +112,7 @@ class LaunchDialog(ModalScreen[str | None]):
         """Title, path, suggestions, help."""
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
-            entry = Input(id="path")
+            entry = TextEntry(id="path")
             entry.cursor_blink = False
             yield entry
             yield LineTable(self.rows, self.now(), widget_id="files")

@@ -16,6 +16,7 @@ from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, shown_key
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.text_entry import TextEntry
 
 _GOOD_MATCH = 60
 _COLUMNS: tuple[Column[KeyAction], ...] = (
@@ -49,7 +50,7 @@ class Palette(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Input and matches."""
         with Vertical(id="dialog"):
-            entry = Input(placeholder="what do you want to do?", id="words")
+            entry = TextEntry(placeholder="what do you want to do?", id="words")
             entry.cursor_blink = False
             yield entry
             yield LineTable(self.rows, self.now(), widget_id="actions")

@@ -17,6 +17,7 @@ from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Si
 from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.choice_row import ChoiceRow
 from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_entry import TextEntry
 from nodus_tui.widgets.text_pane import TextPane
 
 HELP_INDENT = 16
@@ -53,7 +54,7 @@ class ConfirmDialog(ModalScreen[bool]):
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
             if self.question.typed:
-                entry = Input(id="typed", placeholder=self.question.typed)
+                entry = TextEntry(id="typed", placeholder=self.question.typed)
                 entry.cursor_blink = False
                 yield entry
                 yield SpanBlock(widget_id="problem")
@@ -139,7 +140,7 @@ class PromptDialog(ModalScreen[tuple[str, bool] | None]):
         """Title, lines, the input, what is wrong, the switch."""
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
-            entry = Input(value=self.value, id="value")
+            entry = TextEntry(value=self.value, id="value")
             entry.cursor_blink = False
             yield entry
             yield SpanBlock(widget_id="problem")

@@ -6,6 +6,7 @@ import pytest
 from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
+from textual.events import Key
 
 from nodus_tui.contract.actions import ExtendCap, Kill, Resume
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -63,6 +64,17 @@ async def test_the_switch_of_a_cap_says_what_holds_and_that_tab_changes_it() -> 
         await press(app, pilot, "tab")
         assert "It begins afresh" in screen_text(app)
         assert "Tab lets it go on from the conversation instead" in screen_text(app)
+
+
+async def test_keys_that_come_in_one_piece_are_done_in_order() -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, *"jjjjjj", "e")
+        typed = [*["backspace"] * 8, "0", "full_stop", "7", "8", "backspace", "5", "home", "delete", "1", "enter"]
+        for key in typed:
+            app.post_message(Key(key, {"full_stop": "."}.get(key, key if len(key) == 1 else None)))
+        await settled(app, pilot)
+        assert [each.cap_usd for each in backend.acted if isinstance(each, ExtendCap)] == [Decimal("1.75")]
 
 
 async def test_what_cannot_be_extended_is_told_before_anything_is_asked() -> None:

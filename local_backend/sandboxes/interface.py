@@ -223,7 +223,10 @@ class SandboxEngine(Protocol):
         ...
 
     async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:
-        """Build an image from a folder and give its reference. Raises SandboxError, SandboxRefusedError where it builds none."""
+        """Have the image of a folder, whose content `tag` names, built where it is not here, and give its reference.
+
+        Raises SandboxError, SandboxRefusedError where it builds none.
+        """
         ...
 
     async def create(self, request: SandboxRequest) -> Sandbox:

@@ -165,8 +165,15 @@ class SandboxPool:
         try:
             return await engine.create(request)
         except SandboxError:
-            self._preparing.pop(_image_key(request.image), None)  # It may have been removed since: the next who asks has it looked for.
+            self._look_again(request.image)
             raise
+
+    def _look_again(self, image: str | None) -> None:
+        """An image may have been removed since it was made ready: the next who asks has it looked for, or built."""
+        for key, task in tuple(self._preparing.items()):
+            made = task.result() if task.done() and not task.cancelled() and task.exception() is None else None
+            if key == _image_key(image) or (image is not None and made == image):
+                del self._preparing[key]
 
     async def dispose(self, sandbox: Sandbox) -> None:
         """End a sandbox. Where the engine fails or hangs at it, it is tried again until it is gone or the pool closes. Never raises."""

@@ -107,6 +107,9 @@ async def test_a_build_tells_how_it_goes_and_leaves_out_what_dockerignore_says(t
                 stdout, _, _ = await shell(sandbox, "ls /files")
                 assert stdout.split() == [b"image", b"kept.log", b"other.txt"]
             assert await engine.prepare("nodus-test/built:1") == image
+            said.clear()
+            assert await engine.build(str(tmp_path), "image/Dockerfile.task", "nodus-test/built:1", said.append) == image
+            assert said == []
         finally:
             await engine.client.ask("DELETE", f"/images/{image}", params={"force": "1"})
 

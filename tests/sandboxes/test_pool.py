@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from engine_suite import request
 
-from local_backend.sandboxes.interface import Owner, SandboxEngine, SandboxError
+from local_backend.sandboxes.interface import Owner, Sandbox, SandboxEngine, SandboxError, SandboxRequest
 from local_backend.sandboxes.pool import SandboxPool
 from nodus_tui.contract.sandboxes import SandboxEngineFact
 
@@ -76,6 +77,7 @@ class Slow:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.built = 0
         self.ready = asyncio.Event()
         self.fails = ""
 
@@ -87,6 +89,13 @@ class Slow:
         if self.fails:
             raise SandboxError(self.fails)
         return f"{image}@sha256:1"
+
+    async def build(self, folder: str, dockerfile: str, tag: str, progress: Callable[[str], None] | None = None) -> str:
+        self.built += 1
+        return f"sha256:{tag}"
+
+    async def create(self, request: SandboxRequest) -> Sandbox:
+        raise SandboxError(f"there is no image {request.image}")
 
     async def aclose(self) -> None: ...
 
@@ -132,3 +141,15 @@ async def test_who_stops_asking_for_an_image_does_not_stop_it_for_others() -> No
     await asyncio.gather(impatient, return_exceptions=True)
     engine.ready.set()
     assert await patient == "x@sha256:1"
+
+
+async def test_an_image_is_built_once_and_again_after_a_sandbox_could_not_be_made_of_it() -> None:
+    engine = Slow()
+    pool = await pool_over(engine)
+    for _ in range(2):
+        image = await pool.build("folder", "tag", lambda line: None)
+    assert engine.built == 1
+    with pytest.raises(SandboxError, match="there is no image sha256:tag"):
+        await pool.create(request("run", image=image))
+    await pool.build("folder", "tag", lambda line: None)
+    assert engine.built == 2

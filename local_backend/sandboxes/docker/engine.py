@@ -76,9 +76,13 @@ class DockerEngine:
         return (await self._images.have(image, progress)).reference
 
     async def build(self, folder: str, dockerfile: str, tag: str, progress: Progress | None = None) -> str:
-        """Build an image from a folder; gives its id, for no registry has given it a digest."""
-        await build_image(self.client, self._environ, folder, dockerfile, tag, progress)
-        built = await self._images.here(tag)
+        """The image of a tag, built from a folder where it is not here; gives its id, for no registry has given it a digest.
+
+        It is not built a second time: two builds of one folder may be two images, and an agent works in the one that its tests run in.
+        """
+        if (built := await self._images.here(tag)) is None:
+            await build_image(self.client, self._environ, folder, dockerfile, tag, progress)
+            built = await self._images.here(tag)
         if built is None:
             raise SandboxError(f"the image {tag} was built, yet the engine does not have it")
         return built.id

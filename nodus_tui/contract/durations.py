@@ -11,7 +11,7 @@ from nodus_tui.contract.wording import quoted
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _TEXT = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
-_PATTERN = r"^(?=.)([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$"
+DURATION_PATTERN = r"^(?=.)([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$"
 
 MAX_DURATION = timedelta(days=36_500)
 """The longest duration that a spec may name: a hundred years, far below what a timedelta holds."""
@@ -48,7 +48,7 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(_from_outside),
     PlainSerializer(duration_text, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["90s", "10m", "24h"]}),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["90s", "10m", "24h"]}),
 ]
 """A span of time in whole seconds: text with units outside, a timedelta inside."""
 

@@ -1,12 +1,14 @@
 """JSON Schema (draft 2020-12) of each kind and of the configuration file, so that editors complete and check what people write."""
 
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.configuration import Configuration
+from nodus_tui.contract.durations import DURATION_PATTERN, duration_text
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.field_docs import field_docs
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
@@ -17,6 +19,7 @@ SCHEMA_NAMES = (*KINDS, CONFIGURATION)
 """What there is a schema of."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_ISO_DURATION = TypeAdapter(timedelta)
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def json_schema(kind: str) -> dict[str, Any]:
         schema["required"] = ["apiVersion", "kind", "metadata", "spec"]
         schema["properties"]["status"] = {"description": "Written by the backend; ignored in a spec file."}
     _drop_titles(schema)
+    _write_durations(schema)
     schema["title"] = kind
     _describe(schema, model)
     for name, definition in schema.get("$defs", {}).items():
@@ -55,6 +59,20 @@ def _drop_titles(node: Any) -> None:
     elif isinstance(node, list):
         for part in node:
             _drop_titles(part)
+
+
+def _write_durations(node: Any) -> None:
+    """Defaults of durations as they stand in a spec (`2m`): pydantic writes them as ISO 8601, which the loader refuses."""
+    if isinstance(node, dict):
+        default = node.get("default")
+        durations = any(form.get("pattern") == DURATION_PATTERN for form in (node, *node.get("anyOf", ())))
+        if durations and isinstance(default, str) and default.startswith("P"):
+            node["default"] = duration_text(_ISO_DURATION.validate_python(default))
+        for part in node.values():
+            _write_durations(part)
+    elif isinstance(node, list):
+        for part in node:
+            _write_durations(part)
 
 
 @cache

@@ -36,6 +36,17 @@ def test_every_mapping_with_fixed_fields_is_closed_and_described(name):
             assert not any("_" in field for field in part["properties"]), label
 
 
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
+def test_every_default_is_valid_where_it_stands(name):
+    schema = json_schema(name)
+    parts = {"": schema, **schema["$defs"]}
+    for label, part in parts.items():
+        for field, definition in part.get("properties", {}).items():
+            if "default" in definition:
+                whole = {"$defs": schema["$defs"], **definition}
+                assert Draft202012Validator(whole).is_valid(definition["default"]), f"{label}.{field}: {definition['default']}"
+
+
 def test_sentences_under_fields_are_in_the_schema():
     schema = json_schema("AgentGroup")
     assert schema["$defs"]["AgentGroupSpec"]["properties"]["maxActive"]["description"] == "Runs going at once, at most."

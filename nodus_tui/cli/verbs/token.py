@@ -12,7 +12,7 @@ from nodus_tui.contract.hosting import TokenRole
 
 @click.group("token")
 def command() -> None:
-    """The tokens of `nodus-tui serve`. A viewer's looks, checks and estimates; an operator's acts, too."""
+    """The tokens of `nodus-tui serve`. A viewer's looks, copies files, validates and estimates; an operator's acts, too."""
 
 
 @command.command("create")

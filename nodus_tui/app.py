@@ -23,6 +23,7 @@ from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.feed import LiveFeed
+from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.palette import Palette
@@ -230,6 +231,10 @@ class NodusApp(App[int], inherit_bindings=False):
                 screen.run_action_id(action_id)
 
         self.push_screen(Palette(screen.VIEW, self.clock, viewer=self.services.viewer()), chosen)
+
+    def action_gpus(self) -> None:
+        """Show the machine that does the work."""
+        self.push_screen(GpusScreen(self.services))
 
     def action_launch(self) -> None:
         """Choose a spec file, show its estimate."""

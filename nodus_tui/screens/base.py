@@ -250,6 +250,10 @@ class ViewScreen(Screen[None]):
         """Show the next theme."""
         await self.app.run_action("next_theme")
 
+    async def do_gpus(self) -> None:
+        """Show the machine that does the work."""
+        await self.app.run_action("gpus")
+
     async def do_launch(self) -> None:
         """Choose, estimate and launch a spec file."""
         await self.app.run_action("launch")

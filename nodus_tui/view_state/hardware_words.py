@@ -23,15 +23,12 @@ def percent(value: float | None) -> str:
 
 
 def gib_of(used: int | None, total: int | None) -> str:
-    """`1.5/80.0 GiB`."""
-    return f"{_gib(used)}/{_gib(total)} GiB" if used is not None or total is not None else UNKNOWN
-
-
-def _gib(value: int | None) -> str:
-    if value is None:
+    """`1.5/80.0 GiB`, `1.8/3.5 TiB`."""
+    largest = max(used or 0, total or 0)
+    if used is None and total is None:
         return UNKNOWN
-    size = value / _GIB
-    return f"{size:.1f}" if size < 1000 else f"{size:.0f}"
+    unit, name = (_GIB, "GiB") if largest < 1000 * _GIB else (_GIB << 10, "TiB")
+    return "/".join(UNKNOWN if each is None else f"{each / unit:.1f}" for each in (used, total)) + f" {name}"
 
 
 def size_text(value: int | None) -> str:
@@ -72,8 +69,8 @@ def machine_words(machine: MachineFact) -> tuple[str, ...]:
         f"{percent(machine.cpu_percent)}{cpus}{load}",
         f"memory {gib_of(machine.memory_used_bytes, machine.memory_total_bytes)}",
         f"disk {gib_of(machine.disk_used_bytes, machine.disk_total_bytes)}",
-        f"disks read {rate_text(machine.disk_read_bytes_per_second)}, write {rate_text(machine.disk_written_bytes_per_second)}",
-        f"network in {rate_text(machine.network_received_bytes_per_second)}, out {rate_text(machine.network_sent_bytes_per_second)}",
+        f"read {rate_text(machine.disk_read_bytes_per_second)}, write {rate_text(machine.disk_written_bytes_per_second)}",
+        f"net in {rate_text(machine.network_received_bytes_per_second)}, out {rate_text(machine.network_sent_bytes_per_second)}",
     )
 
 

@@ -10,11 +10,15 @@ class View(StrEnum):
     CAMPAIGNS = "campaigns"
     GROUP = "group"
     RUN = "run"
+    GPUS = "gpus"
     ESTIMATE = "estimate"
 
 
 _ALL = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
+_ROWS = (*_TABLES, View.GPUS)
+_LIVE = (*_ALL, View.GPUS)
+"""Views that stay open while things go on."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,15 @@ class KeyAction:
 
 KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("open", ("enter",), "open", "Open the selected group or run.", _TABLES, palette=False),
-    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", (View.GROUP, View.RUN), palette=False),
+    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _LIVE[1:], palette=False),
     KeyAction(
         "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("unfold", ("o",), "whole", "Show tool calls and their results whole, or fold them again.", (View.RUN,)),
     KeyAction("files", ("f",), "files", "List the files that the agent made, and save one or all on this machine.", (View.RUN,)),
+    KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
+    KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
     KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
@@ -58,19 +64,20 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _ALL, footer=False, changes=True),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
-    KeyAction("sort", ("s",), "sort", "Sort by the next column.", _TABLES, footer=False),
-    KeyAction("reverse", ("S",), "reverse", "Turn the order round.", _TABLES, footer=False),
+    KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
+    KeyAction("reverse", ("S",), "reverse", "Turn the order round.", _ROWS, footer=False),
     KeyAction(
-        "copy", ("y",), "copy", "Copy the selected row to the clipboard, and to a file where the terminal has none.", _ALL, footer=False
+        "copy", ("y",), "copy", "Copy the selected row to the clipboard, and to a file where the terminal has none.", _LIVE, footer=False
     ),
-    KeyAction("theme", ("t",), "theme", "Show the next theme.", _ALL, footer=False),
+    KeyAction("gpus", ("d",), "GPUs", "Show the GPUs, the processes on them, and the machine that does the work.", _ALL),
+    KeyAction("theme", ("t",), "theme", "Show the next theme.", _LIVE, footer=False),
     KeyAction("start", ("enter", "L"), "launch", "Launch what was estimated.", (View.ESTIMATE,), palette=False, changes=True),
     KeyAction("reload", ("r",), "read again", "Read the file again after a change.", (View.ESTIMATE,), palette=False),
     KeyAction("minutes", ("m",), "minutes a case", "Estimate with another number of minutes a case.", (View.ESTIMATE,), palette=False),
     KeyAction("leave", ("escape", "backspace"), "cancel", "Go back and launch nothing.", (View.ESTIMATE,), palette=False),
-    KeyAction("palette", ("ctrl+p",), "palette", "Find an action by its name.", _ALL, footer=False, palette=False),
-    KeyAction("help", ("question_mark", "f1"), "help", "Show all keys.", (*_ALL, View.ESTIMATE), palette=False),
-    KeyAction("quit", ("q", "ctrl+c"), "quit", "Leave; asks first where work would stop.", (*_ALL, View.ESTIMATE)),
+    KeyAction("palette", ("ctrl+p",), "palette", "Find an action by its name.", _LIVE, footer=False, palette=False),
+    KeyAction("help", ("question_mark", "f1"), "help", "Show all keys.", (*_LIVE, View.ESTIMATE), palette=False),
+    KeyAction("quit", ("q", "ctrl+c"), "quit", "Leave; asks first where work would stop.", (*_LIVE, View.ESTIMATE)),
 )
 
 MOVING: tuple[tuple[str, str], ...] = (
@@ -94,6 +101,7 @@ VIEW_TITLES = {
     View.CAMPAIGNS: "Campaigns",
     View.GROUP: "Group",
     View.RUN: "Run",
+    View.GPUS: "GPUs and the machine",
     View.ESTIMATE: "Estimate before a launch",
 }
 

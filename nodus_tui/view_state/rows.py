@@ -59,6 +59,10 @@ class Rows(Generic[Item]):
         """All items, in order of arrival."""
         return self._items.values()
 
+    def keys(self) -> Iterable[str]:
+        """All keys, in order of arrival."""
+        return self._items.keys()
+
     def index_of(self, key: str) -> int | None:
         """The place of a row; None where it is hidden or unknown."""
         entry = self._entries.get(key)

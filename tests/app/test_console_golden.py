@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from console_driver import console, press, screen_text
 from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
+from hardware_records import hardware, without_driver
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
@@ -33,6 +34,11 @@ TOOL_VIEWS: dict[str, tuple[str, ...]] = {
     "files": ("enter", "enter", "f"),
     "save": ("enter", "enter", "f", "j", "enter"),
     "tool-group": ("enter",),
+}
+GPU_VIEWS: dict[str, tuple[str, ...]] = {
+    "gpus": ("d",),
+    "gpus-processes": ("d", "j", "j", "enter"),
+    "gpus-lost": ("d", "end"),
 }
 """A campaign whose agents work in sandboxes."""
 
@@ -100,6 +106,12 @@ def tool_world() -> ScriptedBackend:
     return backend
 
 
+def gpu_world() -> ScriptedBackend:
+    backend = world()
+    backend.hardware = hardware()
+    return backend
+
+
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
 
 
@@ -116,6 +128,19 @@ async def test_the_view_of_agents_with_tools_looks_as_agreed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     await compare(view, TOOL_VIEWS[view], tool_world(), size)
+
+
+@SIZES
+@pytest.mark.parametrize("view", GPU_VIEWS)
+async def test_the_view_of_devices_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    await compare(view, GPU_VIEWS[view], gpu_world(), size)
+
+
+@SIZES
+async def test_the_view_of_a_machine_without_devices_looks_as_agreed(size: tuple[int, int]) -> None:
+    backend = world()
+    backend.hardware = without_driver()
+    await compare("gpus-none", ("d",), backend, size)
 
 
 async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:

@@ -15,6 +15,7 @@ from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.screens.campaigns import CampaignsScreen
+from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.run import RunScreen
@@ -466,7 +467,13 @@ async def test_sorting_by_key_and_by_click() -> None:
 
 
 def test_every_listed_action_has_its_doer() -> None:
-    screens = {View.CAMPAIGNS: CampaignsScreen, View.GROUP: GroupScreen, View.RUN: RunScreen, View.ESTIMATE: EstimateScreen}
+    screens = {
+        View.CAMPAIGNS: CampaignsScreen,
+        View.GROUP: GroupScreen,
+        View.RUN: RunScreen,
+        View.GPUS: GpusScreen,
+        View.ESTIMATE: EstimateScreen,
+    }
     missing = [(view, action.id) for view in View for action in actions_of(view) if not hasattr(screens[view], f"do_{action.id}")]
     assert missing == []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from local_backend.environments.hashing import digest
-from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch, TaskCard, Workbench
+from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch, TaskCard, Workbench
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.reasoning_gym_names import SIZE
 from local_backend.environments.worker_process import WorkerProcess, worker_command
@@ -154,13 +154,15 @@ class EnvironmentWorker:
         """The last few kilobytes that the process wrote to stderr."""
         return self._session.process.stderr_tail if self._session and self._session.process else ""
 
-    async def grade(self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None) -> Grade:
+    async def grade(
+        self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None, began: Began | None = None
+    ) -> Grade:
         """Grade a completion. A grader that breaks gives Verdict.INFRASTRUCTURE_FAILURE; NodusError (Unavailable) only after `aclose`.
 
         `simulated` says that the run's model is simulated: then, and only then, the marks of the contract's simulation stand for answers.
-        `files` is not looked at: graders of words judge the completion alone.
+        `files` is not looked at: graders of words judge the completion alone. Nor is `began` told anything: they use no sandbox.
         """
-        del files
+        del files, began
         self._check_open()
         self._sent += 1
         number = self._sent

@@ -1,6 +1,6 @@
 """What the rest of the backend may know of environments: tasks without answers, and grades without answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,10 @@ class TaskBatch:
     tasks: tuple[TaskCard, ...]
     digest: str
     """`sha256:…` over these tasks and their grader."""
+
+
+Began = Callable[[float], None]
+"""Told when a grading sandbox is about to be made, and that it ends by itself after so many seconds."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from local_backend.environments.client import (
     line_of,
     reference_of,
 )
-from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
+from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.environments.protocol import clean_text
 from local_backend.environments.worker_process import WorkerProcess, clean_environment
 from local_backend.grading.submissions import Use
@@ -72,6 +72,7 @@ class _LateError(Exception):
 class _Waiting:
     answer: asyncio.Future[dict[str, Any]]
     limit: asyncio.Timeout | None = None
+    began: Began | None = None
 
 
 class _Line:
@@ -93,12 +94,12 @@ class _Line:
             raise _DiedError(f"it could not be started: {error.strerror}") from None
         return line
 
-    async def ask(self, number: int, request: Mapping[str, object], seconds: float) -> dict[str, Any]:
+    async def ask(self, number: int, request: Mapping[str, object], seconds: float, began: Began | None = None) -> dict[str, Any]:
         """Send a request and wait for its answer. Raises _DiedError, _LateError."""
         process = cast("WorkerProcess", self.process)
         if self.ended:
             raise _DiedError(self.ended)
-        waiting = self._waiting[number] = _Waiting(asyncio.get_running_loop().create_future())
+        waiting = self._waiting[number] = _Waiting(asyncio.get_running_loop().create_future(), began=began)
         process.send(line_of(request))
         try:
             async with asyncio.timeout(seconds) as waiting.limit:
@@ -136,6 +137,8 @@ class _Line:
         if "began" in answer:
             if waiting.limit is not None and isinstance(answer["began"], int | float):
                 waiting.limit.reschedule(asyncio.get_running_loop().time() + answer["began"] + _MARGIN_SECONDS)
+                if waiting.began is not None:
+                    waiting.began(float(answer["began"]))
             return
         waiting.answer.set_result(answer)
 
@@ -216,18 +219,20 @@ class GradingWorker:
         """The last few kilobytes that the process wrote to stderr."""
         return self._line.process.stderr_tail if self._line and self._line.process else ""
 
-    async def grade(self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None) -> Grade:
+    async def grade(
+        self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None, began: Began | None = None
+    ) -> Grade:
         """Grade an answer: a completion, and the archive of the agent's files where it had a sandbox.
 
         A grader that breaks gives Verdict.INFRASTRUCTURE_FAILURE; NodusError (Unavailable) only after `aclose`. `simulated` says that the
         run's model is simulated: then, and only then, the marks of the contract's simulation stand for the reference solution. The archive
-        must lie there until this returns.
+        must lie there until this returns. `began` is told when the sandbox is about to be made, for each try.
         """
-        return await self._graded(task_id, completion, files, simulated=simulated, use="answer")
+        return await self._graded(task_id, completion, files, simulated=simulated, use="answer", began=began)
 
     async def check(self, task_id: str, use: Use) -> Grade:
         """Grade a task's own solution, or nothing at all, in place of an answer."""
-        return await self._graded(task_id, "", None, simulated=False, use=use)
+        return await self._graded(task_id, "", None, simulated=False, use=use, began=None)
 
     async def aclose(self) -> None:
         """End the process with its sandboxes. Grades still under way raise NodusError (Unavailable). May be called twice."""
@@ -245,7 +250,7 @@ class GradingWorker:
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
-    async def _graded(self, task_id: str, completion: str, files: Path | None, *, simulated: bool, use: Use) -> Grade:
+    async def _graded(self, task_id: str, completion: str, files: Path | None, *, simulated: bool, use: Use, began: Began | None) -> Grade:
         request = {
             "op": "grade",
             "task": task_id,
@@ -256,7 +261,7 @@ class GradingWorker:
         }
         if self._closed:
             raise self._closed_error()
-        asking = asyncio.create_task(self._ask_twice(request))
+        asking = asyncio.create_task(self._ask_twice(request, began))
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
         try:
@@ -271,14 +276,14 @@ class GradingWorker:
     def _closed_error(self) -> NodusError:
         return NodusError(ErrorCode.UNAVAILABLE, f"the grader of {reference_of(self._resolved)} was closed before it graded this answer")
 
-    async def _ask_twice(self, request: Mapping[str, object]) -> Grade:
+    async def _ask_twice(self, request: Mapping[str, object], began: Began | None) -> Grade:
         try:
             async with self._places:
                 try:
-                    return await self._ask(request)
+                    return await self._ask(request, began)
                 except _DiedError:
                     async with self._again:
-                        return await self._ask(request)
+                        return await self._ask(request, began)
         except _DiedError as died:
             return _failed(f"the grading process broke twice while it graded this answer: {died}")
         except _LateError:
@@ -286,13 +291,13 @@ class GradingWorker:
         except NodusError as error:
             return _failed(error.detail)
 
-    async def _ask(self, request: Mapping[str, object]) -> Grade:
+    async def _ask(self, request: Mapping[str, object], began: Began | None) -> Grade:
         async with self._starting:
             if self._line is None or self._line.ended:
                 self._line, _ = await self._load(self.batch.digest)
             line = self._line
         self._sent += 1
-        answer = await line.ask(self._sent, {**request, "n": self._sent}, PREPARE_SECONDS)
+        answer = await line.ask(self._sent, {**request, "n": self._sent}, PREPARE_SECONDS, began)
         grade = grade_of(answer)
         if grade is None:
             await line.kill("it answered something that is no answer")

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from local_backend.environments.interface import Grade, ResolvedEnvironment, TaskBatch
+from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
 from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Broke, Ending, Episode, Models, Stopped
 from local_backend.episodes.metering import GroupBooks
@@ -44,7 +44,9 @@ class GraderClient(Protocol):
         """The tasks in their fixed order."""
         ...
 
-    async def grade(self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None) -> Grade:
+    async def grade(
+        self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None, began: Began | None = None
+    ) -> Grade:
         """Grade one answer, with a tar of the agent's files where it has any; a broken grader is a verdict InfrastructureFailure."""
         ...
 
@@ -323,15 +325,24 @@ class GroupEngine:
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
         if self._resolved.in_sandbox:
             run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
-            run.sandbox.grading_at = self._services.clock()
         await self._services.store.commit(self.books.told(run))
+        telling: list[asyncio.Task[None]] = []
+
+        def began(seconds: float) -> None:
+            # Not before: while it waits for a place it has no sandbox, and pays for none.
+            if run.sandbox is not None:
+                run.sandbox.grading_stopped(self._services.clock())
+                run.sandbox.grading_at, run.sandbox.grading_lifetime = self._services.clock(), seconds
+                telling.append(asyncio.create_task(self.books.changed(run)))
+
         try:
-            grade = await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files))
+            grade = await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files, began=began))
         except StoppedError:
-            if run.sandbox is not None and run.sandbox.grading_at is not None:
-                run.sandbox.charge((self._services.clock() - run.sandbox.grading_at).total_seconds())
-                run.sandbox.grading_at = None
+            if run.sandbox is not None:
+                run.sandbox.grading_stopped(self._services.clock())
             return Stopped()
+        finally:
+            await asyncio.gather(*telling)
         if run.sandbox is not None:
             run.sandbox.grading_at = None
             run.sandbox.charge(grade.sandbox_seconds)

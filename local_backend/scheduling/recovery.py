@@ -69,9 +69,7 @@ async def _settle_sandbox(books: GroupBooks, run: RunRecord) -> bool:
     now = books.clock()
     last = min(time_from(rows[0]["last"]) or now, now)
     end = now if use.engine == "docker" else last
-    if use.grading_at is not None:
-        use.charge(max(0.0, (end - use.grading_at).total_seconds()))
-        use.grading_at = None
+    use.grading_stopped(end)
     if not use.running:
         return False
     use.stopped(end)

@@ -50,6 +50,8 @@ class SandboxUse:
     """Seconds after which that one ends by itself, whoever lives; 0 where it is not known."""
     grading_at: datetime | None = None
     """Since when a grading sandbox may be at work for it."""
+    grading_lifetime: float = 0
+    """As `lifetime`, of that one."""
     settled_seconds: float = 0
     """Of sandboxes that have stopped."""
     cost: int = 0
@@ -67,6 +69,13 @@ class SandboxUse:
         if self.started_at is not None:
             seconds = max(0.0, (moment - self.started_at).total_seconds())
             self.charge(min(seconds, self.lifetime) if self.lifetime else seconds)
+
+    def grading_stopped(self, moment: datetime) -> None:
+        """The same for a grading sandbox that did not come to its own end, if there was one."""
+        if self.grading_at is not None:
+            seconds = max(0.0, (moment - self.grading_at).total_seconds())
+            self.charge(min(seconds, self.grading_lifetime) if self.grading_lifetime else seconds)
+        self.grading_at = None
 
     def charge(self, seconds: float) -> None:
         """Book time of a sandbox that has stopped; rounded up to the nano-dollar."""

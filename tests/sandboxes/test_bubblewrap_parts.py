@@ -1,6 +1,8 @@
 """The bubblewrap engine's parts that need no sandbox: the system call filter, hierarchies, records, users, writable folders."""
 
+import os
 import struct
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,3 +164,12 @@ def test_writable_folders_are_the_disk_together() -> None:
         assert len({each.path for each in folders}) == len(folders)
     grader = [each for each in writable_folders(request("disk", purpose="grading")) if each.path == "/grader"]
     assert [(each.mode, each.uid) for each in grader] == [(0o700, 0)]
+
+
+def test_what_a_killed_writer_left_beside_the_records_is_removed(tmp_path: Path) -> None:
+    old, new = tmp_path / ".0123456789abcdef", tmp_path / ".fedcba9876543210"
+    for path, age in ((old, 3600), (new, 0)):
+        path.touch()
+        os.utime(path, (time.time() - age, time.time() - age))
+    assert Records(tmp_path).all() == []
+    assert (old.exists(), new.exists()) == (False, True)

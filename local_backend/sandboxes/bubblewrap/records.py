@@ -10,6 +10,7 @@ import os
 import secrets
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,8 @@ from typing import Any
 from local_backend.sandboxes.interface import Owner, SandboxError
 
 _SLOTS = 10_000
+_HALF_WRITTEN_SECONDS = 60.0
+"""A file that was to become a record and is older than this is nobody's any more: its writer was killed."""
 _ROOT_FOLDER = Path("/run/nodus-tui/sandboxes")
 
 
@@ -79,7 +82,8 @@ class Records:
         self._path(record.slot).unlink(missing_ok=True)
 
     def all(self) -> list[Record]:
-        """Every record. Raises SandboxError."""
+        """Every record. What a killed writer left beside them is removed. Raises SandboxError."""
+        self._sweep()
         return list(self._read())
 
     def _read(self) -> Iterator[Record]:
@@ -97,6 +101,12 @@ class Records:
                 continue  # It was removed meanwhile.
             except (OSError, ValueError, TypeError, KeyError) as error:
                 raise SandboxError(f"{path} is no record of a sandbox: remove it if nothing runs any more ({error}).") from error
+
+    def _sweep(self) -> None:
+        for path in self._folder.glob(".*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _HALF_WRITTEN_SECONDS:
+                    path.unlink()
 
     def _written(self, record: Record) -> Path:
         values = asdict(record)

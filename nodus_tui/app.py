@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -282,9 +282,11 @@ class NodusApp(App[int], inherit_bindings=False):
     def _what_goes_on(self) -> str | None:
         """What the person who leaves should know: the work of another process goes on, or nobody does it."""
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
-        if not going or self.info is None or self.info.scheduling:
-            return None
-        named = safe_text(", ".join(going[:3]) + (" and more" if len(going) > 3 else ""))
+        jobs = self.feed.jobs.going()
+        if self.info is None or self.info.scheduling or not going:
+            # Jobs need no scheduler: they go on by themselves in any case.
+            return f"nodus-tui: jobs go on in the background ({_named(jobs)}); `nodus-tui` shows them again" if jobs else None
+        named = _named((*going, *jobs))
         if isinstance(self.backend, Linked):
             return f"nodus-tui: work goes on in the background ({named}); `nodus-tui` shows it again"
         if self.info.scheduler_elsewhere:
@@ -322,6 +324,10 @@ class NodusApp(App[int], inherit_bindings=False):
     def ended_by(self, number: int) -> None:
         """A signal ends the screen: the terminal is given back, then the work is stopped."""
         self.exit(128 + number, return_code=128 + number)
+
+
+def _named(names: Sequence[str]) -> str:
+    return safe_text(", ".join(names[:3]) + (" and more" if len(names) > 3 else ""))
 
 
 def whose_work(info: BackendInfo | None, *, linked: bool) -> str:

@@ -9,9 +9,11 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
+from nodus_tui.view_state.jobs import job_status, kill_job_question
 from nodus_tui.view_state.proposals import (
     INTERRUPTED_WAITS,
     GroupExtension,
@@ -52,6 +54,16 @@ async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
         return
     if await screen.app.push_screen_wait(ConfirmDialog(kill_group_question(group))):
         await perform(screen, Kill(kind="AgentGroup", name=group.name, **_stamp(screen)))
+
+
+async def kill_job(screen: ViewScreen, job: Job) -> None:
+    """Ask, then end a job."""
+    status = job_status(job)
+    if status.ended:
+        screen.notice(f"{job.name} has ended ({status.phase}); there is nothing to kill.", Tone.WARN)
+        return
+    if await screen.app.push_screen_wait(ConfirmDialog(kill_job_question(job, screen.services.now()))):
+        await perform(screen, Kill(kind="Job", name=job.name, **_stamp(screen)))
 
 
 async def kill_run(screen: ViewScreen, run: AgentRun) -> None:

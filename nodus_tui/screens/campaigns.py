@@ -12,6 +12,7 @@ from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.jobs import JobsScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
@@ -75,6 +76,7 @@ class CampaignsScreen(ViewScreen):
         return (
             self.part("filter", FilterBar).words(),
             place,
+            self.services.feed.jobs.words(),
             sandboxes_words(self.services.sandboxes()),
             line(muted(self.services.whose_work())),
         )
@@ -148,6 +150,10 @@ class CampaignsScreen(ViewScreen):
         group = self.table.cursor_item
         if group is not None:
             self.app.push_screen(GroupScreen(self.services, group.name))
+
+    def do_jobs(self) -> None:
+        """Show all jobs."""
+        self.app.push_screen(JobsScreen(self.services))
 
     def do_filter(self) -> None:
         """Type a filter."""

@@ -12,6 +12,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
+from nodus_tui.view_state.jobs import JobsState
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -36,6 +37,7 @@ class LiveFeed:
         self._clock = clock
         self._changed = changed
         self.campaigns = CampaignsState()
+        self.jobs = JobsState()
         self.groups: dict[str, GroupState] = {}
         self.connection = Connection("connecting")
 
@@ -56,7 +58,9 @@ class LiveFeed:
             pause = min(LONGEST_PAUSE, pause * 2)
 
     async def _load(self) -> None:
-        self.campaigns.load(await self._backend.snapshot())
+        snapshot = await self._backend.snapshot()
+        self.campaigns.load(snapshot)
+        self.jobs.load(snapshot)
         for name, state in tuple(self.groups.items()):
             state.await_snapshot()
             state.load(await self._backend.snapshot(runs_of=name))
@@ -75,6 +79,7 @@ class LiveFeed:
         changed = False
         for event in batch.events:
             changed = self.campaigns.fold(event) or changed
+            changed = self.jobs.fold(event) or changed
             for state in self.groups.values():
                 changed = state.fold(event) or changed
         if changed:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.sandboxes import FileEntry
-from nodus_tui.copying import CopyPlan, clean_name, copy, plan_of
+from nodus_tui.copying import CopyPlan, FileSource, JobFiles, clean_name, copy, plan_of
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.files import FILE_COLUMNS, copied_words, size_text
@@ -100,11 +100,20 @@ class FilesDialog(ModalScreen[str | None]):
         self.dismiss(None)
 
 
+async def save_outputs(screen: ViewScreen, job: str) -> None:
+    """The same with the kept outputs of a job."""
+    await _save_some(screen, JobFiles(screen.services.backend), job)
+
+
 async def save_files(screen: ViewScreen, run: str) -> None:
     """List a run's files, ask for one and for a place, and copy it there; nothing outside that place is written."""
+    await _save_some(screen, screen.services.backend, run)
+
+
+async def _save_some(screen: ViewScreen, source: FileSource, run: str) -> None:
     screen.notice("asked for the files…", Tone.MUTED)
     try:
-        entries = await screen.services.backend.files(run)
+        entries = await source.files(run)
     except NodusError as error:
         screen.notice(f"! {error.detail}", Tone.BAD)
         return
@@ -120,7 +129,7 @@ async def save_files(screen: ViewScreen, run: str) -> None:
         screen.notice("Nothing was saved.", Tone.MUTED)
         return
     typed, replace = answer
-    await _save(screen, run, plan_of(entries, run, path, _place(screen, typed)), replace=replace)
+    await _save(screen, source, run, plan_of(entries, run, path, _place(screen, typed)), replace=replace)
 
 
 def _place(screen: ViewScreen, typed: str) -> Path:
@@ -150,10 +159,10 @@ def _place_dialog(screen: ViewScreen, run: str, entries: tuple[FileEntry, ...], 
     )
 
 
-async def _save(screen: ViewScreen, run: str, plan: CopyPlan, *, replace: bool) -> None:
+async def _save(screen: ViewScreen, source: FileSource, run: str, plan: CopyPlan, *, replace: bool) -> None:
     screen.notice(f"saving {len(plan.files):,} of {run}…", Tone.MUTED)
     try:
-        copied = await copy(screen.services.backend, run, plan, force=replace)
+        copied = await copy(source, run, plan, force=replace)
     except NodusError as error:
         screen.notice(
             f"! {error.detail.replace('; --force would replace it', '').replace('; --force replaces what is there', '')}", Tone.BAD

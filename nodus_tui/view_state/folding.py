@@ -3,6 +3,7 @@
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
+from nodus_tui.contract.resources.job import Job, JobStatus
 
 
 def group_after(group: AgentGroup | None, event: Event) -> AgentGroup | None:
@@ -41,3 +42,15 @@ def run_after(run: AgentRun | None, event: Event) -> AgentRun | None:
         known = run.status.to_document() if run.status else {}
         changed["status"] = AgentRunStatus.model_validate({**known, **event.status})
     return run.model_copy(update=changed)
+
+
+def job_after(job: Job | None, event: Event) -> Job | None:
+    """The job after the event; None when it is deleted, or when a change came of a job that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return Job.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if job is None or not event.status:
+        return job
+    known = job.status.to_document() if job.status else {}
+    return job.model_copy(update={"status": JobStatus.model_validate({**known, **event.status})})

@@ -10,15 +10,22 @@ class View(StrEnum):
     CAMPAIGNS = "campaigns"
     GROUP = "group"
     RUN = "run"
+    JOBS = "jobs"
+    JOB = "job"
     GPUS = "gpus"
     ESTIMATE = "estimate"
 
 
 _ALL = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
-_ROWS = (*_TABLES, View.GPUS)
-_LIVE = (*_ALL, View.GPUS)
+_LISTS = (*_TABLES, View.JOBS)
+_ENDABLE = (*_ALL, View.JOBS, View.JOB)
+_ROWS = (*_LISTS, View.GPUS)
+_COPYABLE = (*_ALL, View.JOBS, View.GPUS)
+_LIVE = (*_ALL, View.JOBS, View.JOB, View.GPUS)
 """Views that stay open while things go on."""
+_OPENED = _LIVE[1:]
+"""All but the first view."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +48,26 @@ class KeyAction:
 
 
 KEY_ACTIONS: tuple[KeyAction, ...] = (
-    KeyAction("open", ("enter",), "open", "Open the selected group or run.", _TABLES, palette=False),
-    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _LIVE[1:], palette=False),
+    KeyAction("open", ("enter",), "open", "Open the selected group, run or job.", _LISTS, palette=False),
+    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _OPENED, palette=False),
     KeyAction(
-        "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _TABLES
+        "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _LISTS
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("unfold", ("o",), "whole", "Show tool calls and their results whole, or fold them again.", (View.RUN,)),
-    KeyAction("files", ("f",), "files", "List the files that the agent made, and save one or all on this machine.", (View.RUN,)),
+    KeyAction(
+        "files",
+        ("f",),
+        "files",
+        "List the files that the agent made, or the job kept, and save one or all on this machine.",
+        (View.RUN, View.JOB),
+    ),
     KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
-    KeyAction("kill", ("x",), "kill", "Kill the selected group or run, after a question.", _ALL, changes=True),
+    KeyAction("kill", ("x",), "kill", "Kill the selected group, run or job; asks first.", _ENDABLE, changes=True),
     KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
-    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ALL, changes=True),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ENDABLE, changes=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction(
@@ -62,12 +75,18 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
     KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _ALL, footer=False, changes=True),
+    KeyAction("jobs", ("J",), "jobs", "Show all jobs.", (View.CAMPAIGNS,), footer=False),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
     KeyAction("reverse", ("S",), "reverse", "Turn the order round.", _ROWS, footer=False),
     KeyAction(
-        "copy", ("y",), "copy", "Copy the selected row to the clipboard, and to a file where the terminal has none.", _LIVE, footer=False
+        "copy",
+        ("y",),
+        "copy",
+        "Copy the selected row to the clipboard, and to a file where the terminal has none.",
+        _COPYABLE,
+        footer=False,
     ),
     KeyAction("gpus", ("d",), "GPUs", "Show the GPUs, the processes on them, and the machine that does the work.", _ALL),
     KeyAction("theme", ("t",), "theme", "Show the next theme.", _LIVE, footer=False),
@@ -101,6 +120,8 @@ VIEW_TITLES = {
     View.CAMPAIGNS: "Campaigns",
     View.GROUP: "Group",
     View.RUN: "Run",
+    View.JOBS: "Jobs",
+    View.JOB: "Job and its log",
     View.GPUS: "GPUs and the machine",
     View.ESTIMATE: "Estimate before a launch",
 }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.job import JobPhase
 from nodus_tui.view_state.cells import Line, Span, Tone, line
 
 
@@ -40,6 +41,17 @@ RUN_SIGNS: dict[RunPhase, Sign] = {
     RunPhase.SUPERSEDED: Sign("»", "Superseded", Tone.MUTED),
     RunPhase.INTERRUPTED: Sign("¦", "Interrupted", Tone.WARN),
 }
+
+JOB_SIGNS: dict[JobPhase, Sign] = {
+    "Running": Sign("►", "Running", Tone.INFO),
+    "Serving": Sign("►", "Serving", Tone.INFO),
+    "Pending": Sign("○", "Pending", Tone.MUTED),
+    "Interrupted": Sign("¦", "Interrupted", Tone.WARN),
+    "Failed": Sign("!", "Failed", Tone.BAD),
+    "Cancelled": Sign("×", "Cancelled", Tone.MUTED),
+    "Succeeded": Sign("●", "Succeeded", Tone.GOOD),
+}
+"""In the order in which a person may have to act on them."""
 
 VERDICT_SIGNS: dict[Verdict, Sign] = {
     Verdict.CORRECT: Sign("✓", "Correct", Tone.GOOD),

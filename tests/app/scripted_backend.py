@@ -173,6 +173,7 @@ class ScriptedBackend:
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
         text = self.logs.get(job, "")
+        after = max(0, len(text.encode()) + after) if after < 0 else after
         piece = text.encode()[after:][:limit].decode()
         end = after + len(piece.encode())
         over = job not in self.jobs or self.jobs[job].status is None or self.jobs[job].status.ended

@@ -17,6 +17,8 @@ from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.job import JobScreen
+from nodus_tui.screens.jobs import JobsScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.view_state.key_actions import View, actions_of
@@ -226,7 +228,7 @@ async def test_help_lists_every_key_of_the_view() -> None:
     async with console(fleet(), size=(100, 60)) as (app, pilot):
         await press(app, pilot, "question_mark")
         text = screen_text(app)
-        assert "Kill the selected group or run, after a question." in text
+        assert "Kill the selected group, run or job; asks first." in text
         assert "✓ Correct" in text
         await press(app, pilot, "escape")
         assert "NAME" in screen_lines(app)[1]
@@ -471,6 +473,8 @@ def test_every_listed_action_has_its_doer() -> None:
         View.CAMPAIGNS: CampaignsScreen,
         View.GROUP: GroupScreen,
         View.RUN: RunScreen,
+        View.JOBS: JobsScreen,
+        View.JOB: JobScreen,
         View.GPUS: GpusScreen,
         View.ESTIMATE: EstimateScreen,
     }

@@ -4,7 +4,7 @@ from console_records import NOW, conversation, run, scored, tool_conversation, t
 
 from nodus_tui.contract.phases import RunPhase, Verdict
 from nodus_tui.view_state.cells import plain
-from nodus_tui.view_state.run import CALL_COLUMNS, RunState
+from nodus_tui.view_state.run import CALL_COLUMNS, RunState, short_image
 
 
 def texts(lines) -> list[str]:
@@ -128,3 +128,13 @@ def test_the_sandbox_is_told_with_its_own_money() -> None:
     working = tool_state(running=True)
     assert any("► running since 14:00:03" in text for text in texts(working.facts(78, NOW)))
     assert "at work in its sandbox (bash, read) since 14:00:20" in texts([working.conversation_end(NOW)])[0]
+
+
+def test_images_are_shown_with_the_first_digits_of_their_digests() -> None:
+    digits = "9f86d081884c7d65"
+    assert [short_image(image) for image in (f"nodus/base@sha256:{digits}", f"sha256:{digits}", "python:3.13", "")] == [
+        "nodus/base@9f86d08…",
+        "sha256:9f86d08…",
+        "python:3.13",
+        "",
+    ]

@@ -1,0 +1,220 @@
+"""The jobs view and the facts of one job: phase, cost so far at its rate, when it will be ended, what was kept of it."""
+
+import shlex
+from datetime import datetime
+from decimal import Decimal
+
+from nodus_tui.contract.durations import duration_text
+from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.contract.money import NANO_PER_USD, display_usd, usd_from_nano
+from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.files import size_text
+from nodus_tui.view_state.filtering import Filter, Searchable
+from nodus_tui.view_state.folding import job_after
+from nodus_tui.view_state.money import money_of, shorter_money_of
+from nodus_tui.view_state.proposals import Question
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.words import JOB_SIGNS
+
+_PHASE_ORDER = {phase: place for place, phase in enumerate(JOB_SIGNS)}
+_HOUR_SECONDS = 3600
+_COMMAND_CHARACTERS = 2000
+
+
+def job_status(job: Job) -> JobStatus:
+    """The status that a backend's jobs always have; ValueError says which one lacks it."""
+    if job.status is None:
+        raise ValueError(f"the backend gave Job {job.name} without a status")
+    return job.status
+
+
+def cost_now(job: Job, now: datetime) -> Decimal:
+    """What it has cost: booked when it has ended, its time at its rate while it runs."""
+    status = job_status(job)
+    if status.started_at is None or status.ended_at is not None:
+        return status.cost_usd
+    nano = Decimal(seconds_between(status.started_at, now)) * status.rate_usd * NANO_PER_USD / _HOUR_SECONDS
+    return min(job.spec.max_cost_usd, max(status.cost_usd, usd_from_nano(int(nano))))
+
+
+def command_words(job: Job) -> str:
+    """What it runs, as a shell would take it."""
+    words = [shlex.quote(word) for word in job.spec.command]
+    return " ".join([*([f"[{job.spec.image}]"] if job.spec.image else []), *words])[:_COMMAND_CHARACTERS]
+
+
+def _took(job: Job, now: datetime) -> Line:
+    status = job_status(job)
+    if status.started_at is None:
+        return line(NOTHING)
+    if status.ended_at is None:
+        return line(span_text(seconds_between(status.started_at, now)))
+    return line(exact_span_text(seconds_between(status.started_at, status.ended_at)))
+
+
+def _share_cell(job: Job, now: datetime) -> Line:
+    used = share(cost_now(job, now), job.spec.max_cost_usd)
+    return bar(used, 6, Tone.WARN if used >= 0.9 else Tone.INFO)
+
+
+def _reason_cell(job: Job, _now: datetime) -> Line:
+    status = job_status(job)
+    return line(muted(status.message or status.reason or command_words(job)))
+
+
+def _seconds(job: Job) -> float | None:
+    status = job_status(job)
+    return None if status.started_at is None or status.ended_at is None else seconds_between(status.started_at, status.ended_at)
+
+
+JOB_COLUMNS: tuple[Column[Job], ...] = (
+    Column("name", "NAME", 12, lambda job, _now: line(strong(job.name)), lambda job: job.name, prefer=18, grow=27, least=6),
+    Column(
+        "phase",
+        "PHASE",
+        13,
+        lambda job, _now: JOB_SIGNS[job_status(job).phase].spans(),
+        lambda job: _PHASE_ORDER[job_status(job).phase],
+        least=9,
+    ),
+    Column(
+        "exit",
+        "EXIT",
+        4,
+        lambda job, _now: line(NOTHING) if job_status(job).exit_code is None else line(str(job_status(job).exit_code)),
+        lambda job: job_status(job).exit_code,
+        priority=3,
+        right=True,
+    ),
+    Column(
+        "spent",
+        "SPENT/CAP",
+        13,
+        lambda job, now: money_of(cost_now(job, now), job.spec.max_cost_usd, unconfirmed=False),
+        lambda job: job_status(job).cost_usd,
+        prefer=16,
+        grow=6,
+        right=True,
+        shorter=lambda job, now: shorter_money_of(cost_now(job, now), job.spec.max_cost_usd, unconfirmed=False),
+        least=9,
+    ),
+    Column("share", "", 6, _share_cell, lambda job: share(job_status(job).cost_usd, job.spec.max_cost_usd), priority=5),
+    Column("took", "TIME", 6, _took, _seconds, priority=2, right=True),
+    Column(
+        "age",
+        "AGE",
+        6,
+        lambda job, now: line(muted(age_text(job_status(job).created_at, now))),
+        lambda job: job_status(job).created_at.timestamp(),
+        priority=4,
+        right=True,
+    ),
+    Column("what", "WHAT", 10, _reason_cell, command_words, priority=1, grow=120),
+)
+
+
+def searchable_job(job: Job) -> Searchable:
+    """What the filter looks at."""
+    status = job_status(job)
+    states = (status.phase, *((status.reason,) if status.reason else ()))
+    return Searchable(texts=(job.name, status.message, command_words(job)), states=states, verdict="", cost=status.cost_usd)
+
+
+class JobsState:
+    """All jobs, and the cursor up to which they are true."""
+
+    def __init__(self) -> None:
+        self.rows: Rows[Job] = Rows(JOB_COLUMNS, sort="age", descending=True)
+        self.cursor = -1
+        self.loaded = False
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take the jobs of a snapshot instead of what was known."""
+        self.rows.clear()
+        for job in snapshot.jobs:
+            self.rows.put(job.name, job)
+        self.cursor = snapshot.cursor
+        self.loaded = True
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether anything here changed."""
+        if event.kind != "Job" or event.cursor <= self.cursor:
+            return False
+        job = job_after(self.rows.find(event.name), event)
+        if job is None:
+            known = self.rows.find(event.name) is not None
+            self.rows.remove(event.name)
+            return known
+        self.rows.put(event.name, job)
+        return True
+
+    def filter(self, chosen: Filter | None) -> None:
+        """Show the jobs that a filter keeps, or all."""
+        self.rows.keep_only((lambda job: chosen.keeps(searchable_job(job))) if chosen and chosen.conditions else None)
+
+    def going(self) -> tuple[str, ...]:
+        """The jobs that have not ended."""
+        return tuple(job.name for job in self.rows.items() if not job_status(job).ended)
+
+    def moving(self) -> bool:
+        """Whether some job runs, so that its cost grows by itself."""
+        return any(job_status(job).started_at is not None and not job_status(job).ended for job in self.rows.items())
+
+    def summary(self) -> Line:
+        """How many jobs are in which phase."""
+        counts: dict[str, int] = {}
+        for job in self.rows.items():
+            phase = job_status(job).phase
+            counts[phase] = counts.get(phase, 0) + 1
+        return joined(
+            [line(Span(f"{counts[phase]} {sign.word.lower()}", sign.tone)) for phase, sign in JOB_SIGNS.items() if phase in counts]
+        )
+
+    def words(self) -> Line:
+        """For other views: how many go on, and the key that shows them; nothing where there are none."""
+        count = len(self.going())
+        return line(Span("J", Tone.KEY), muted(f" {count} job{'s' if count != 1 else ''} going")) if count else ()
+
+
+def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
+    """One job in lines: why it is as it is, its time and money, what it runs, what was kept of it."""
+    status, sign = job_status(job), JOB_SIGNS[job_status(job).phase]
+    why = line(Span(f"{sign.glyph} {': '.join(part for part in (status.reason or '', status.message) if part) or sign.word}", sign.tone))
+    cost, cap = cost_now(job, now), job.spec.max_cost_usd
+    used = share(cost, cap)
+    money = line(
+        *bar(used, min(20, width // 5), Tone.WARN if used >= 0.9 else Tone.INFO),
+        f" {display_usd(cost)} of {display_usd(cap)}",
+        muted(f", {display_usd(status.rate_usd)} an hour"),
+    )
+    kept = sum(each.bytes for each in status.outputs)
+    outputs = (
+        line(f"{len(status.outputs):,} output{'s' if len(status.outputs) != 1 else ''} kept, {size_text(kept)}") if status.outputs else ()
+    )
+    notes = tuple(line(Span(f"~ {note}", Tone.WARN)) for note in status.notes)
+    return (why, money, joined(_times(job, now)), line(muted("$ "), command_words(job)), *((outputs,) if outputs else ()), *notes)
+
+
+def _times(job: Job, now: datetime) -> tuple[Line, ...]:
+    status, spec = job_status(job), job.spec
+    machine = line(muted(f"{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")))
+    if status.started_at is None:
+        return (line(muted(f"created {clock_text(status.created_at, now)}")), machine)
+    started = line(muted(f"started {clock_text(status.started_at, now)}"))
+    if status.ended_at is not None:
+        return (line("took ", strong(exact_span_text(seconds_between(status.started_at, status.ended_at)))), started, machine)
+    ends = line(muted(f"ended by force {clock_text(status.deadline_at, now)}")) if status.deadline_at is not None else ()
+    running = line("runs for ", strong(span_text(seconds_between(status.started_at, now))))
+    return (running, ends or line(muted(f"timeout {duration_text(spec.timeout)}")), machine)
+
+
+def kill_job_question(job: Job, now: datetime) -> Question:
+    """Ending a job."""
+    lines = (
+        line("It is asked to end (SIGTERM); what has not ended after its grace is killed, with all that it started."),
+        line(strong(f"{display_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
+    )
+    return Question(f"Kill job {job.name}?", lines, "Kill")

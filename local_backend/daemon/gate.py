@@ -157,7 +157,10 @@ class _Passage:
         finally:
             caller = self._scope.get("state", {}).get(CALLER)
             name = caller.name if isinstance(caller, Caller) else "-"
-            _log.info("%s %s %s %s", name, self._scope["method"], _shown(self._scope["path"]), self._status or "-")
+            # Each console asks so every few seconds whether we still answer: the log is for what else was done.
+            beat = (self._scope["method"], self._scope["path"], self._status) == ("GET", "/v1/info", HTTPStatus.OK)
+            level = logging.DEBUG if beat else logging.INFO
+            _log.log(level, "%s %s %s %s", name, self._scope["method"], _shown(self._scope["path"]), self._status or "-")
 
     async def _noting(self, message: Message) -> None:
         if message["type"] == "http.response.start":

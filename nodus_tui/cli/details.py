@@ -216,7 +216,10 @@ def _turn_text(turn: TranscriptTurn) -> str:
     for asked in turn.tool_calls:
         words = call_words(asked)
         lines.append(f"{CALL_GLYPH} {safe_text(asked.name)}  {_block(words.gist, indent=2)}".rstrip())
-        lines.extend(f"  {safe_text(name)}: {_block(_trimmed(value), indent=4)}" for name, value in words.rest)
+        for name, value in words.rest:
+            text = _trimmed(value)
+            gap = "\n    " if "\n" in text else " "
+            lines.append(f"  {safe_text(name)}:{gap}{_block(text, indent=4)}")
     for result in turn.tool_results:
         sign = result_sign(result)
         lines.append(f"{sign.glyph} {safe_text(result.name)}: {sign.word}, {seconds_text(result.seconds)}")

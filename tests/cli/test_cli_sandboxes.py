@@ -74,7 +74,7 @@ def test_a_run_is_described_with_its_sandbox_and_its_tools(worked: Workspace, no
     assert "▸ bash  mkdir -p src/empty" in text
     assert "! bash: exit 3, " in text
     assert "\n  20\n" in text
-    assert "▸ write  notes.md\n  content: one\n    two\n▸ read  none\n" in text
+    assert "▸ write  notes.md\n  content:\n    one\n    two\n▸ read  none\n" in text
     assert "! read: error" in text
     told = json.loads(nodus("describe", RUN, "-o", "json").stdout)
     assert told["resource"]["status"]["sandbox"]["engine"] == "bubblewrap"
@@ -212,7 +212,7 @@ class Found:
     """As much of a backend as these verbs ask."""
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
-        return (fact("s1", alive=True, mine=True), fact("s2", alive=False), fact("s3", alive=None))
+        return (fact("s1" + "0" * 62, alive=True, mine=True), fact("s2", alive=False), fact("s3", alive=None))
 
     async def reap_sandboxes(self) -> ReapOutcome:
         return ReapOutcome(removed=(fact("s2", alive=False),), kept=2, failures=("s9 does not go away: the engine hangs",))
@@ -230,6 +230,7 @@ def test_each_sandbox_is_listed_with_its_owner_and_a_failed_removal_is_4(nodus: 
     assert "process 4711, dead" in listed
     assert "process 4711 on elsewhere" in listed
     assert "this one" in listed
+    assert "s1" + "0" * 16 + "  " in listed
     reaped = nodus("sandboxes", "reap")
     assert reaped.exit_code == 4
     assert "s2" in reaped.stdout

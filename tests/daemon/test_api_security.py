@@ -323,6 +323,9 @@ async def test_no_token_comes_into_a_log_or_an_answer(place: ApiPlace, caplog: p
     assert [each.status_code for each in said] == [200, 404, 422, 404, 404, 422, 401, 500]
     ours = [record for record in caplog.records if record.name.startswith(("local_backend", "uvicorn", "asyncio"))]
     assert any("/v1/info" in record.getMessage() for record in ours)
+    beats = [record.levelno for record in ours if record.getMessage().endswith("GET /v1/info 200")]
+    assert beats == [logging.DEBUG]
+    assert any(record.levelno == logging.INFO and "GET /v1/nothing 404" in record.getMessage() for record in ours)
     secret = token.removeprefix("nodus_")
     assert not any(secret in logging.Formatter().format(record) for record in ours)
     assert not any(secret in each.text for each in said)

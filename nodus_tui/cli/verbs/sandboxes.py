@@ -13,9 +13,12 @@ from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.sandboxes import ReapOutcome, SandboxFact
+from nodus_tui.view_state.run import short_image
 
 _TITLES = ("SANDBOX", "RUN", "PURPOSE", "ENGINE", "IMAGE", "NETWORK", "AGE", "COST", "OWNER", "WORKSPACE")
 _FIGURES = frozenset({"AGE", "COST"})
+_ID_LENGTH = 18
+"""Of an engine's id, as much as bubblewrap's has: enough for `docker` to know its own by. JSON has it whole."""
 
 
 @click.group("sandboxes")
@@ -73,11 +76,11 @@ def sandbox_table(facts: tuple[SandboxFact, ...], now: datetime) -> str:
 def _row(fact: SandboxFact, now: datetime) -> tuple[str, ...]:
     age = "-" if fact.created_at is None else seconds_text(max(0.0, (now - fact.created_at).total_seconds()))
     return (
-        fact.id,
+        fact.id[:_ID_LENGTH],
         fact.run,
         fact.purpose,
         fact.engine,
-        fact.image,
+        short_image(fact.image),
         "yes" if fact.network else "no",
         age,
         "-" if fact.cost_usd is None else display_usd(fact.cost_usd),

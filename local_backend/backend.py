@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from local_backend.applying.applier import Applier
 from local_backend.applying.plan import Plan
+from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
 from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
@@ -87,6 +88,7 @@ class LocalBackend:
         self._workspace = workspace
         self._store = store
         self._configuration = configuration
+        self._environ = environ
         clock = clock or SteadyClock()
         self._clock = clock
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
@@ -150,6 +152,7 @@ class LocalBackend:
             start_grader=self._environments.start,
             shortage=self._space.shortage,
             workplaces=self._desk.workplaces,
+            notices=Notices(self._configuration.smtp, self._environ),
             may_start=may_start,
         )
         self._actions = Actions(self._scheduler, self._store, self._clock)
@@ -327,6 +330,8 @@ class LocalBackend:
             plan.refuse(dry_run=False)
             await self._desk.refuse_what_cannot_be_had(plan.needs)
             self._refuse_jobs(plan)
+            if self._scheduler is not None:
+                self._scheduler.refuse_unpaid(plan.paid_from)
             if plan.statements:
                 await self._store.commit(plan.statements)
         await self._after_apply(plan)
@@ -344,6 +349,8 @@ class LocalBackend:
             await self._jobs.wake()
         if self._scheduler is None:
             return
+        for name in plan.budgets:
+            await self._scheduler.budgets.reload(name)
         for name, cap, max_active in plan.raises:
             engine = await self._scheduler.engine(name)
             await engine.raise_cap(cap)

@@ -19,6 +19,7 @@ from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.resources.agent import Agent, AgentStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.environment import Environment, EnvironmentStatus
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
@@ -227,6 +228,8 @@ def _definition(row: sqlite3.Row) -> Resource:
     status: dict[str, Any] = json.loads(row["status"])
     if row["kind"] == "Agent":
         return Agent.model_validate_json(row["document"]).model_copy(update={"status": AgentStatus.model_validate(status)})
+    if row["kind"] == "Budget":
+        return Budget.model_validate_json(row["document"]).model_copy(update={"status": BudgetStatus.model_validate(status)})
     found = Environment.model_validate_json(row["document"])
     return found.model_copy(update={"status": EnvironmentStatus.model_validate(status)})
 

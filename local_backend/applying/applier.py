@@ -7,6 +7,7 @@ from local_backend.applying.lookups import Lookups
 from local_backend.applying.plan import Plan
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
@@ -26,6 +27,8 @@ class Applier(Lookups):
                 await planning.agent(document, resource)
             elif isinstance(resource, Environment):
                 await planning.environment(document, resource)
+            elif isinstance(resource, Budget):
+                await planning.budget(document, resource)
             elif isinstance(resource, AgentGroup):
                 await groups.group(document, resource)
             elif isinstance(resource, Job):

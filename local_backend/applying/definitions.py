@@ -12,7 +12,9 @@ from local_backend.storage.records import event, time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.actions import AppliedDocument, Change
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.money import display_usd, usd_text
 from nodus_tui.contract.resources.agent import Agent
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 
@@ -90,6 +92,31 @@ class Planning:
         self.plan.applied.append(
             AppliedDocument.model_validate(
                 {"kind": "Agent", "name": agent.name, "outcome": outcome, "message": f"revision {revision}", "changes": changes}
+            )
+        )
+
+    async def budget(self, document: LoadedDocument, budget: Budget) -> None:
+        """A new budget, or another limit, scope or action of one; what was spent under it stays on record."""
+        rows = await self.store.read("SELECT document, status FROM resources WHERE kind = 'Budget' AND name = ?", (budget.name,))
+        old = Budget.model_validate_json(rows[0]["document"]) if rows else None
+        limit = display_usd(budget.spec.limit_usd)
+        if old == budget:
+            self.plan.applied.append(AppliedDocument(kind="Budget", name=budget.name, outcome="unchanged", message=limit))
+            return
+        now = time_text(self.now)
+        status = json.loads(rows[0]["status"]) if rows else {}
+        fresh = {"spentUSD": "0.00", "leftUSD": usd_text(budget.spec.limit_usd), "periodStartedAt": now, "updatedAt": now}
+        self._put(document, {**fresh, **status}, created=old is None)
+        self.plan.budgets.append(budget.name)
+        changes: tuple[Change, ...] = ()
+        if old is not None and old.spec.limit_usd != budget.spec.limit_usd:
+            before, after = usd_text(old.spec.limit_usd), usd_text(budget.spec.limit_usd)
+            changes = (Change(kind="Budget", name=budget.name, field="limitUSD", old=before, new=after),)
+        outcome = "created" if old is None else "changed"
+        message = f"{limit}, {budget.spec.period}, {budget.spec.action}"
+        self.plan.applied.append(
+            AppliedDocument.model_validate(
+                {"kind": "Budget", "name": budget.name, "outcome": outcome, "message": message, "changes": changes}
             )
         )
 

@@ -56,6 +56,7 @@ def launch(
         event(now, "Created", "AgentGroup", group.name, group=group.name, status=record.status, spec=record.spec, metadata=record.metadata)
     )
     plan.launches.append(group.name)
+    plan.paid_from[group.name] = record.metadata
     plan.applied.append(
         AppliedDocument(
             kind="AgentGroup",

@@ -1,6 +1,7 @@
 """What an apply would do: faults, conflicts and refusals, or the statements and launches."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.storage.store import Statement
@@ -43,6 +44,10 @@ class Plan:
     applied: list[AppliedDocument] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     launches: list[str] = field(default_factory=list)
+    paid_from: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The metadata of what is launched, by name: which budgets pay for it."""
+    budgets: list[str] = field(default_factory=list)
+    """Budgets that are made or changed."""
     needs: list[SandboxNeed] = field(default_factory=list)
     """For the launches: whether this machine can give them their sandboxes is asked when they are launched, not when they are checked."""
     jobs: list[JobNeed] = field(default_factory=list)

@@ -9,10 +9,11 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.episodes.conversation import Answered, CallModel, OutOfTurns, RunTools, next_step
 from local_backend.episodes.metering import GroupBooks, Reservation, message_of
 from local_backend.episodes.stop import StoppedError, StopSignal
-from local_backend.episodes.workplace import SandboxLimitError, Workplace
+from local_backend.episodes.workplace import BudgetError, SandboxLimitError, Workplace
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.retries import RetryPolicy
 from local_backend.models.token_bound import LastCall, input_bound
@@ -69,7 +70,14 @@ class Stopped:
     """The run was told to stop; what it paid for is kept."""
 
 
-Ending = Answered | Parked | Broke | Stopped
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A budget does not pay for the next call, or for a sandbox."""
+
+    message: str
+
+
+Ending = Answered | Parked | Broke | Stopped | Blocked
 
 
 class Episode:
@@ -118,6 +126,8 @@ class Episode:
         try:
             ending = await self._go_on(messages)
             worked = True
+        except BudgetError as refused:
+            ending = Blocked(str(refused))
         except SandboxLimitError as limit:
             ending = Broke(Reason.SANDBOX_LIMIT_REACHED, str(limit))
         except SandboxError as error:
@@ -182,7 +192,7 @@ class Episode:
             "seconds": round(outcome.seconds, 3),
         }
 
-    async def _turn(self, step: CallModel) -> ChatMessage | Parked | Broke | Stopped:
+    async def _turn(self, step: CallModel) -> ChatMessage | Parked | Broke | Stopped | Blocked:
         """One reply, in as many tries as it takes."""
         request = ModelRequest(
             system=self._books.agent.system,
@@ -216,12 +226,15 @@ class Episode:
 
     async def _try_once(
         self, step: CallModel, request: ModelRequest, *, attempt: int, worst: int, bound: int
-    ) -> ChatMessage | float | Broke | Stopped:
+    ) -> ChatMessage | float | Broke | Stopped | Blocked:
         """One try: the reply, or the seconds to wait before the next try, or how it ended. May raise StoppedError between calls."""
         await self._tell_pause()
         slot = self._models.slot(self._model)
         await self._stop.wait_softly(_enter(slot))
         try:
+            refused = await self._wait_for_budgets(worst)
+            if refused is not None:
+                return Blocked(refused)
             reservation = await self._books.reserve(
                 self._run, turn=step.turn, attempt=attempt, worst=worst, input_bound=bound, new_turns=self._opening(step)
             )
@@ -278,6 +291,19 @@ class Episode:
         while sentence := self._shortage():
             await self._books.waits(self._run, Reason.DISK_ALMOST_FULL, sentence, None)
             await self._stop.wait_softly(asyncio.sleep(SPACE_LOOK_SECONDS))
+
+    async def _wait_for_budgets(self, worst: int) -> str | None:
+        """Why no budget pays for a call of this worst case, or None when all do. Waits while only other calls under way leave no room.
+
+        What it gives holds until the next await: the caller reserves at once. May raise StoppedError.
+        """
+        while (refusal := self._books.purse.refusal(worst)) is not None:
+            if not refusal.for_now:
+                self._books.purse.refused(refusal)
+                return refusal.message
+            await self._books.waits(self._run, Reason.BUDGET_EXCEEDED, refusal.message, None)
+            await self._stop.wait_softly(asyncio.sleep(LOOK_SECONDS))
+        return None
 
     def _opening(self, step: CallModel) -> list[TurnRow]:
         """The turns that the call's reservation commits with it."""

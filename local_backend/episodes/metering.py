@@ -10,6 +10,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
+from local_backend.budgets.keeper import Purse
 from local_backend.models.wire import ChatMessage, ModelReply, ToolCall, ToolResult
 from local_backend.reporting import account_of, group_spec_fields, group_status_fields, ledger_of, run_spec_fields, run_status_fields
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TaskRow, TurnRow, event
@@ -37,8 +38,11 @@ class GroupBooks:
         agent: AgentSpec,
         tasks: Sequence[TaskRow],
         runs: Iterable[RunRecord],
+        purse: Purse,
     ) -> None:
         self.store = store
+        self.purse = purse
+        """The budgets in whose scope the group is."""
         self.clock = clock
         self.group = group
         self.agent = agent
@@ -47,6 +51,7 @@ class GroupBooks:
         for run in self.runs.values():
             run.published = self._status(run)
         self.ledger = ledger_of(group, self.runs.values())
+        self._under_way: set[str] = set()
         self.dirty = False
         """Whether the group's own status has changed since it was last told."""
 
@@ -116,6 +121,8 @@ class GroupBooks:
     ) -> Reservation:
         """Set the worst case aside and make it durable. Raises LedgerError when the caller did not ask first."""
         self.ledger.reserve(run.name, worst)
+        self.purse.reserve(run.name, worst)
+        self._under_way.add(run.name)
         run.in_flight = worst
         run.calls += 1
         run.reason, run.message, run.until_at = None, "", None
@@ -147,8 +154,8 @@ class GroupBooks:
         run.input_tokens += reply.usage.input_tokens
         run.output_tokens += reply.usage.output_tokens
         run.turns += 1
-        self._book(run, call, cost)
-        await self.store.commit([reply_turn.save(), call.save(), *self.told(run)])
+        booked = self._book(run, call, cost)
+        await self.store.commit([reply_turn.save(), call.save(), *booked, *self.told(run)])
 
     async def tools_done(self, run: RunRecord, turn: int, results: Sequence[Mapping[str, JsonValue]]) -> TurnRow:
         """Keep what the tool calls of a reply gave; `turn` is the reply's number. It opens the next turn."""
@@ -156,17 +163,17 @@ class GroupBooks:
         await self.store.commit([row.save(), *self.told(run)])
         return row
 
-    async def changed(self, run: RunRecord) -> None:
-        """Commit what changed of a run that is neither a call nor an end: its sandbox, say."""
-        await self.store.commit(self.told(run))
+    async def changed(self, run: RunRecord, also: Sequence[Statement] = ()) -> None:
+        """Commit what changed of a run that is neither a call nor an end: its sandbox, say; and what was booked for it."""
+        await self.store.commit([*also, *self.told(run)])
 
     async def release(self, run: RunRecord, reservation: Reservation, error: str) -> None:
         """The call certainly cost nothing."""
         call = reservation.call
         call.state = CallState.RELEASED
         call.error = error
-        self._book(run, call, 0)
-        await self.store.commit([call.save(), *self.told(run)])
+        booked = self._book(run, call, 0)
+        await self.store.commit([call.save(), *booked, *self.told(run)])
 
     async def charge_worst(self, run: RunRecord, reservation: Reservation, error: str) -> None:
         """The call's outcome is unknown: book its worst case and mark it so."""
@@ -178,15 +185,19 @@ class GroupBooks:
         call.cost = call.reserved
         call.error = error
         run.unconfirmed += call.reserved
-        self._book(run, call, call.reserved)
-        return [call.save(), *self.told(run)]
+        booked = self._book(run, call, call.reserved)
+        return [call.save(), *booked, *self.told(run)]
 
-    def _book(self, run: RunRecord, call: CallRow, cost: int) -> None:
+    def _book(self, run: RunRecord, call: CallRow, cost: int) -> list[Statement]:
         call.cost = cost
         call.ended_at = self.clock()
         self.ledger.book(run.name, cost)
         run.in_flight = 0
         run.spent += cost
+        if run.name in self._under_way:
+            self._under_way.discard(run.name)
+            return self.purse.book(run.name, cost)
+        return self.purse.charged(model=cost)  # A crash left it under way.
 
     async def waits(self, run: RunRecord, reason: Reason | None, message: str, until: datetime | None) -> None:
         """Say what a going run waits for."""

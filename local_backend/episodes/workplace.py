@@ -15,9 +15,10 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Workbench
 from local_backend.episodes.metering import GroupBooks
-from local_backend.episodes.stop import StopSignal
+from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.models.wire import ToolCall
 from local_backend.sandboxes.interface import Limits, Sandbox, SandboxError, SandboxRequest, User
 from local_backend.sandboxes.pool import Place, SandboxPool
@@ -52,6 +53,10 @@ _RESTARTED = (
 
 Rate = Callable[[str, float, float], int]
 """Nano-dollars an hour of some hardware with so many CPUs and GiB of memory."""
+
+
+class BudgetError(Exception):
+    """A budget does not pay for the sandbox; the text is a sentence."""
 
 
 class SandboxLimitError(Exception):
@@ -97,6 +102,10 @@ class Workplace:
         self._sandbox: Sandbox | None = None
         self._place: Place | None = None
         self._toolbox: Toolbox | None = None
+        self._counts = False
+        """Whether its time counts under the budgets at this moment."""
+        self._calling: asyncio.Future[ToolOutcome] | None = None
+        self._interrupted = False
         self._opened = False
         self._restarted = False
         """Whether the agent is yet to be told that its sandbox is not the one that it left."""
@@ -143,17 +152,33 @@ class Workplace:
             left = self._seconds_left()
             try:
                 async with asyncio.timeout(max(0.0, left - CLOSING_SECONDS) if left is not None else None):
-                    outcome = await self._stop.wait(toolbox.call(call))
+                    self._calling = asyncio.ensure_future(toolbox.call(call))
+                    outcome = await self._stop.wait(_of(self._calling))
             except TimeoutError:
                 await self._rest_now()
                 raise self._limit_reached() from None
+            except asyncio.CancelledError:
+                if not self._interrupted:
+                    raise
+                await self._rest_now()
+                raise StoppedError from None
             finally:
+                self._calling = None
                 self._start_timer()
             if self._restarted:
                 self._restarted = False
                 said = _RESTARTED.format(workdir=self.workdir) + outcome.result.text
                 outcome = replace(outcome, result=replace(outcome.result, text=said))
             return outcome
+
+    def interrupt(self) -> None:
+        """Stop the sandbox now, in the midst of a command, too; its files are kept. No other starts."""
+        self._interrupted = True
+        if self._calling is not None:
+            self._calling.cancel()
+        else:
+            self._stop_timer()
+            self._go_to_rest()
 
     async def leave(self) -> bool:
         """Stop the sandbox, its files kept first. Whether they are kept; where not, the run's record says why."""
@@ -180,6 +205,8 @@ class Workplace:
     # Starting.
 
     async def _start(self) -> None:
+        if self._interrupted:
+            raise StoppedError
         use = self._use
         if self._run.turns > 0 and not use.kept:  # The conversation builds on work that is not there.
             raise SandboxError(use.not_kept or "the agent's files were not kept")
@@ -203,6 +230,7 @@ class Workplace:
                 workdir=self.workdir,
             )
             self._prepare_folder()
+            await self._ask_budgets(use.rate)
             sandbox = await self._stop.wait(self._around.pool.create(request))
             self._sandbox = sandbox
             use.weaker = (await self._around.pool.facts()).isolation != "full"
@@ -229,6 +257,16 @@ class Workplace:
             self._around.artifacts.prepare()
         except OSError as error:
             raise SandboxError(f"there is no folder for the agent's files: {_sentence(error)}") from error
+
+    async def _ask_budgets(self, rate: int) -> None:
+        """From here on its time counts under the budgets. Raises BudgetError where they do not pay for it, StoppedError."""
+        while (refusal := self._books.purse.refusal(0, rate=rate)) is not None:
+            if not refusal.for_now:
+                self._books.purse.refused(refusal)
+                raise BudgetError(refusal.message)
+            await self._stop.wait_softly(asyncio.sleep(LOOK_SECONDS))
+        self._books.purse.begin(self._run.name, rate)
+        self._counts = True
 
     async def _wait_for_place(self) -> Place:
         pool = self._around.pool
@@ -365,9 +403,16 @@ class Workplace:
         if self._place is not None:
             self._place.release()
             self._place = None
-        if self._use.running:
-            self._use.stopped(self._books.clock())
-            await self._books.changed(self._run)
+        if self._counts:
+            self._counts = False
+            before = self._use.cost
+            if self._use.running:
+                self._use.stopped(self._books.clock())
+            await self._books.changed(self._run, self._books.purse.end(self._run.name, self._use.cost - before))
+
+
+async def _of(work: Awaitable[T]) -> T:
+    return await work
 
 
 def _sentence(error: BaseException) -> str:

@@ -221,6 +221,8 @@ class Actions:
         statements = await (self._delete_group(action) if action.kind == "AgentGroup" else self._delete_definition(action))
         kept = await self._store.read("SELECT name FROM runs WHERE ? = 'AgentGroup' AND group_name = ?", (action.kind, action.name))
         await self._store.commit([*statements, event(self._clock(), "Deleted", action.kind, action.name)])
+        if action.kind == "Budget":
+            await self._scheduler.budgets.reload(action.name)
         for row in kept:
             self._scheduler.workplaces.artifacts.remove(row["name"])
         change = Change(kind=action.kind, name=action.name, field="", old="there", new="deleted")
@@ -245,7 +247,7 @@ class Actions:
         if not rows:
             raise NodusError.not_found(action.kind, action.name)
         unfinished = await self._store.read("SELECT name, agent, environment, phase FROM groups ORDER BY seq")
-        for row in unfinished:
+        for row in unfinished if action.kind != "Budget" else ():
             uses = row["agent"] == action.name if action.kind == "Agent" else f'"name": "{action.name}"' in row["environment"]
             if uses and not GroupPhase(row["phase"]).ended:
                 raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} is in use: group {row['name']} is unfinished")

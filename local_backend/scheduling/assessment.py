@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from local_backend.episodes.metering import GroupBooks
-from local_backend.scheduling.admission import stalled_message
+from local_backend.scheduling.admission import Waits, stalled_message
 from local_backend.storage.records import RunRecord
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 
 
-def assess(books: GroupBooks, now: datetime, *, going: int, short: Mapping[str, int], shortage: str, killed: bool) -> bool:
+def assess(books: GroupBooks, now: datetime, *, going: int, waits: Mapping[str, Waits], shortage: str, killed: bool) -> bool:
     """Set the group's phase; True when nothing of it is left to do by itself.
 
-    `going` runs hold a slot, `short` says by how many nano-dollars the caps of those that cannot start do not fit, `shortage` why the disk
-    has no room, `killed` whether the whole group was told to end.
+    `going` runs hold a slot, `waits` says why the others do not start, `shortage` why the disk has no room, `killed` whether the whole
+    group was told to end.
     """
+    short = {name: why.shortfall for name, why in waits.items()}
+    unpaid = [why for why in waits.values() if why.reason is Reason.BUDGET_EXCEEDED]
     group = books.group
     unfinished = [run for run in books.current() if not run.phase.ended]
     if not unfinished:
@@ -26,7 +28,9 @@ def assess(books: GroupBooks, now: datetime, *, going: int, short: Mapping[str, 
         return True
     parked = [run for run in unfinished if run.phase is RunPhase.WAITING]
     cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
-    if going == 0 and len(parked) + len(cannot_start) + len(resting) == len(unfinished):
+    if going == 0 and unpaid and len(parked) + len(unpaid) + len(resting) == len(unfinished):
+        group.phase, group.reason, group.message, group.needed = GroupPhase.STALLED, Reason.BUDGET_EXCEEDED, unpaid[0].message, None
+    elif going == 0 and len(parked) + len(cannot_start) + len(resting) == len(unfinished):
         _stall(books, parked, {name: shortfall for name, shortfall in short.items() if shortfall > 0})
     else:
         group.phase, group.message, group.needed = GroupPhase.RUNNING, shortage, None
@@ -70,7 +74,8 @@ def complete(books: GroupBooks, now: datetime, *, killed: bool) -> None:
     runs = books.current()
     group.ended_at = now
     group.phase, group.reason, group.message, group.needed = GroupPhase.COMPLETED, None, "", None
-    unfinished = sum(run.phase is RunPhase.CANCELLED for run in runs)
+    unfinished = sum(run.reason is Reason.KILLED for run in runs)
+    unpaid = sum(run.reason is Reason.BUDGET_EXCEEDED for run in runs)
     late = sum(run.reason is Reason.EVALUATION_TIMEOUT for run in runs)
     if unfinished == len(runs) or killed:
         group.phase, group.reason = GroupPhase.CANCELLED, Reason.KILLED
@@ -78,6 +83,9 @@ def complete(books: GroupBooks, now: datetime, *, killed: bool) -> None:
     elif late:
         group.reason = Reason.EVALUATION_TIMEOUT
         group.message = f"{late} of {len(runs)} cases were not graded within the timeout"
+    elif unpaid:
+        group.reason = Reason.BUDGET_EXCEEDED
+        group.message = f"a budget stopped {unpaid} of {len(runs)} cases: they go on by themselves when it has room again"
     above = sum(run.carried + run.spent > run.cap for run in runs)
     if above:
         told = f"{above} run{'s were' if above != 1 else ' was'} billed above the cap: the server reports more tokens than a call can use"

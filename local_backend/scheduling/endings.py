@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 from local_backend.environments.interface import Grade
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import Broke, Parked
+from local_backend.episodes.episode import Blocked, Broke, Parked
 from local_backend.storage.records import RunRecord
 from nodus_tui.contract.phases import Reason, RunPhase
 
@@ -19,6 +19,8 @@ class StopOrder(Enum):
     PAUSE = auto()
     """It waits again, at once: an action or another process goes on with it."""
     SHUTDOWN = auto()
+    BUDGET = auto()
+    """A budget pays for nothing more: the run ends, and is gone on with when there is room again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,15 @@ class Graded:
     grade: Grade
 
 
-def end_by_itself(run: RunRecord, ending: Graded | Answered | Parked | Broke, now: datetime) -> None:
+def end_by_itself(run: RunRecord, ending: Graded | Answered | Parked | Broke | Blocked, now: datetime) -> None:
     """The end that the conversation came to."""
     run.reason, run.message, run.until_at, run.needed, run.ended_at = None, "", None, None, now
     if isinstance(ending, Graded):
         _end_graded(run, ending.grade)
     elif isinstance(ending, Answered):
         run.phase, run.reason = RunPhase.SUCCEEDED, Reason.ANSWERED
+    elif isinstance(ending, Blocked):
+        run.phase, run.reason, run.message = RunPhase.CANCELLED, Reason.BUDGET_EXCEEDED, ending.message
     elif isinstance(ending, Parked):
         run.phase, run.reason, run.message, run.needed = RunPhase.WAITING, Reason.MAX_COST_REACHED, ending.message, ending.needed
         run.ended_at = None
@@ -58,6 +62,9 @@ def end_by_order(run: RunRecord, order: StopOrder, now: datetime) -> None:
     elif order is StopOrder.TIMEOUT:
         run.phase, run.reason, run.ended_at = RunPhase.FAILED, Reason.EVALUATION_TIMEOUT, now
         run.message = "not graded within the evaluation's timeout"
+    elif order is StopOrder.BUDGET:
+        run.phase, run.reason, run.ended_at = RunPhase.CANCELLED, Reason.BUDGET_EXCEEDED, now
+        run.message = "stopped by a budget; it goes on when that has room again"
     elif order is StopOrder.PAUSE:
         run.phase, run.reason, run.message = RunPhase.PENDING, Reason.WAITING_FOR_SLOT, ""
     else:

@@ -12,9 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Broke, Ending, Episode, Models, Stopped
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Stopped
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import FILES_GONE, Workplace, Workplaces, stored_workbench
@@ -23,7 +24,7 @@ from local_backend.scheduling.admission import Waits, admit
 from local_backend.scheduling.assessment import assess, complete
 from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, next_attempt, open_first_attempts, open_successor, run_name
 from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
-from local_backend.storage.records import RunRecord, TaskRow
+from local_backend.storage.records import RunRecord, SandboxUse, TaskRow
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
@@ -255,9 +256,8 @@ class GroupEngine:
             if (run.reason, run.message) != (why.reason, why.message):
                 run.reason, run.message = why.reason, why.message
                 statements += self.books.told(run)
-        short = {name: why.shortfall for name, why in waits.items()}
         shortage = self._services.shortage()
-        done = assess(self.books, now, going=len(self._going) + len(started), short=short, shortage=shortage, killed=self.killed)
+        done = assess(self.books, now, going=len(self._going) + len(started), waits=waits, shortage=shortage, killed=self.killed)
         if statements or done or self.books.dirty or group.status.get("phase") != group.phase.value:
             await self._services.store.commit([*statements, *self.books.group_told()])
         for name in started:
@@ -265,6 +265,9 @@ class GroupEngine:
         return done
 
     def _admit(self, waiting: Sequence[str]) -> tuple[list[str], dict[str, Waits]]:
+        refusal = self.books.purse.refusal()
+        if refusal is not None and not refusal.for_now and waiting:
+            return [], {name: Waits(Reason.BUDGET_EXCEEDED, refusal.message) for name in waiting}
         shortage = self._services.shortage()
         if shortage:
             return [], {name: Waits(Reason.DISK_ALMOST_FULL, shortage) for name in waiting}
@@ -320,34 +323,44 @@ class GroupEngine:
         else:
             end_by_order(run, order, self._services.clock())
 
-    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded:
+    async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded | Blocked:
         files = self._services.workplaces.artifacts.path(run.name) if run.sandbox is not None and run.sandbox.kept else None
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
+        use: SandboxUse | None = None
         if self._resolved.in_sandbox:
-            run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
+            use = run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
+            while (refusal := self.books.purse.refusal(0, rate=use.rate)) is not None:
+                if not refusal.for_now:
+                    self.books.purse.refused(refusal)
+                    return Blocked(refusal.message)
+                await asyncio.sleep(LOOK_SECONDS)
+            self.books.purse.begin(_grading(run), use.rate)
         await self._services.store.commit(self.books.told(run))
+        before = use.cost if use is not None else 0
         telling: list[asyncio.Task[None]] = []
 
         def began(seconds: float) -> None:
             # Not before: while it waits for a place it has no sandbox, and pays for none.
-            if run.sandbox is not None:
-                run.sandbox.grading_stopped(self._services.clock())
-                run.sandbox.grading_at, run.sandbox.grading_lifetime = self._services.clock(), seconds
+            if use is not None:
+                use.grading_stopped(self._services.clock())
+                use.grading_at, use.grading_lifetime = self._services.clock(), seconds
                 telling.append(asyncio.create_task(self.books.changed(run)))
 
+        grade: Grade | None = None
         try:
             grade = await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files, began=began))
         except StoppedError:
-            if run.sandbox is not None:
-                run.sandbox.grading_stopped(self._services.clock())
-            return Stopped()
+            if use is not None:
+                use.grading_stopped(self._services.clock())
         finally:
             await asyncio.gather(*telling)
-        if run.sandbox is not None:
-            run.sandbox.grading_at = None
-            run.sandbox.charge(grade.sandbox_seconds)
-            run.sandbox.grader_image = grade.image
-        return Graded(grade)
+        if use is not None:
+            if grade is not None:
+                use.grading_at = None
+                use.charge(grade.sandbox_seconds)
+                use.grader_image = grade.image
+            await self.books.changed(run, self.books.purse.end(_grading(run), use.cost - before))
+        return Graded(grade) if grade is not None else Stopped()
 
     async def copy_of_files(self, name: str) -> Path | None:
         """A new archive of a run's files where its sandbox lives; None where it does not."""
@@ -442,6 +455,23 @@ class GroupEngine:
             group.phase, group.reason = GroupPhase.INTERRUPTED, Reason.INTERRUPTED
             group.message = "the scheduler was stopped; everything is kept"
             await self._services.store.commit(self.books.group_told())
+
+    async def stop_for_budget(self) -> None:
+        """A budget pays for nothing more: calls in flight end and are paid, sandboxes stop now, the runs end and can be gone on with."""
+        names = list(self._going)
+        for name in names:
+            going = self._going[name]
+            going.order = going.order or StopOrder.BUDGET
+            if going.workplace is not None:
+                going.workplace.interrupt()
+            going.stop.stop_soon()
+            if self.books.runs[name].phase is RunPhase.GRADING:
+                going.stop.stop_now()
+        self.wake()
+
+    def stopped_by_budget(self) -> list[RunRecord]:
+        """The runs that stand for their cases and that a budget ended."""
+        return [run for run in self.books.current() if run.phase is RunPhase.CANCELLED and run.reason is Reason.BUDGET_EXCEEDED]
 
     # Actions that change the runs.
 
@@ -551,3 +581,8 @@ class GroupEngine:
             self.books.dirty = True
             await self._services.store.commit([*self.books.group_spec_told(), *self.books.group_told()])
         self.wake()
+
+
+def _grading(run: RunRecord) -> str:
+    """Under which key the budgets know a run's grading sandbox."""
+    return f"{run.name}/grading"

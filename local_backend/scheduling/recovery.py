@@ -42,7 +42,10 @@ async def settle_left_over(books: GroupBooks, *, clock_back: timedelta = timedel
         rows = await books.store.read("SELECT * FROM calls WHERE run = ? AND state = ?", (run.name, CallState.RESERVED))
         for row in rows:
             statements += books.charge_worst_statements(run, CallRow.from_row(row), "the scheduler ended while the call was under way")
+        before = run.sandbox.cost if run.sandbox is not None else 0
         lost = await _settle_sandbox(books, run)
+        if run.sandbox is not None:
+            statements += books.purse.charged(compute=run.sandbox.cost - before)
         if run.phase.going:
             books.ledger.stop(run.name)
             if lost:

@@ -3,11 +3,14 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
+from local_backend.budgets.book import Refusal, Work
+from local_backend.budgets.keeper import Acts, BudgetKeeper
+from local_backend.budgets.notices import Notices
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.workplace import Workplaces
 from local_backend.models.calls import ModelClient
@@ -17,8 +20,8 @@ from local_backend.scheduling.group_engine import GroupEngine, Services, StartGr
 from local_backend.scheduling.recovery import clock_set_back, settle_left_over
 from local_backend.storage.records import GroupRecord, RunRecord, TaskRow
 from local_backend.storage.store import Store
-from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent import AgentSpec
 
 _log = logging.getLogger(__name__)
@@ -36,6 +39,7 @@ class Scheduler:
         start_grader: StartGrader,
         shortage: Callable[[], str],
         workplaces: Workplaces,
+        notices: Notices,
         may_start: bool,
     ) -> None:
         self._store = store
@@ -47,6 +51,8 @@ class Scheduler:
         """False where the lock was taken for one action only: then no run is started."""
         self._services = Services(store, clock, self._models, start_grader, self._next_seq, shortage, workplaces)
         self.workplaces = workplaces
+        self._notices = notices
+        self.budgets = BudgetKeeper(store, clock)
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -64,6 +70,7 @@ class Scheduler:
 
     async def open(self) -> None:
         """Settle what an earlier scheduler left open."""
+        await self.budgets.load()
         rows = await self._store.read("SELECT coalesce(max(seq), 0) AS last FROM runs")
         self._last_seq = rows[0]["last"]
         back = await clock_set_back(self._store, self._clock())
@@ -79,10 +86,43 @@ class Scheduler:
 
     async def start_unfinished(self) -> None:
         """Go on with every group that is neither ended nor interrupted."""
+        self.budgets.start(Acts(self._stop_for_budget, self._go_on_for_budget, self._notices.tell))
         rows = await self._store.read("SELECT name, phase FROM groups ORDER BY seq")
         for row in rows:
             if not GroupPhase(row["phase"]).at_rest:
                 await self.start(row["name"])
+
+    def refuse_unpaid(self, launches: Mapping[str, Mapping[str, object]]) -> None:
+        """Raise NodusError (BudgetExceeded) when a budget pays for no new work of these launches; their metadata by name."""
+        refusals = {name: self.budgets.of(Work.of(metadata)).refusal() for name, metadata in launches.items()}
+        told = [f"{name} is refused by {refusal.message}" for name, refusal in refusals.items() if refusal is not None]
+        if told:
+            raise NodusError(ErrorCode.BUDGET_EXCEEDED, "; ".join(told))
+
+    async def _stop_for_budget(self, budget: str, refusal: Refusal) -> None:
+        _log.warning("work stops: %s", refusal.message)
+        for name in list(self._tasks):
+            engine = self._engines.get(name)
+            if engine is not None and self.budgets.book.ceiling(budget).covers(engine.books.purse.work):
+                await engine.stop_for_budget()
+
+    async def _go_on_for_budget(self, budget: str) -> None:
+        """What a budget stopped goes on: ended runs as new attempts, waiting ones by a look. Other budgets are asked as ever."""
+        rows = await self._store.read(
+            "SELECT DISTINCT group_name FROM runs WHERE current AND phase = ? AND reason = ?", (RunPhase.CANCELLED, Reason.BUDGET_EXCEEDED)
+        )
+        for row in rows:
+            name = str(row["group_name"])
+            async with self.turn(name):
+                engine = await self.engine(name)
+                runs = engine.stopped_by_budget()
+                if runs and not engine.killed and engine.books.purse.refusal() is None:
+                    _log.info("group %s goes on: budget %s has room again", name, budget)
+                    await engine.retry(runs)
+                await self.let_go(name)
+                if not engine.books.group.phase.at_rest:
+                    await self.start(name)
+        self.wake()
 
     async def start(self, name: str) -> None:
         """Work on a group. Where its model cannot be used any more, it is interrupted and says why."""
@@ -177,6 +217,7 @@ class Scheduler:
             agent=AgentSpec.model_validate(json.loads(revision[0]["spec"])),
             tasks=[TaskRow.from_row(row) for row in tasks],
             runs=[RunRecord.from_row(row) for row in runs],
+            purse=self.budgets.of(Work.of(group.metadata)),
         )
 
     async def _interrupt(self, name: str, why: str) -> None:
@@ -208,5 +249,7 @@ class Scheduler:
 
     async def aclose(self) -> None:
         """Stop, leaving the groups to the next scheduler, and close the connections to the models."""
+        await self.budgets.aclose()
+        await self._notices.aclose()
         await self.stop(StopOrder.PAUSE, grace_seconds=0)
         await self._models.aclose()

@@ -4,7 +4,7 @@ Spend lives in `calls` and `runs`, verdicts in `runs`, paid words in `turns`; th
 No table holds an expected answer.
 """
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 MIGRATIONS: dict[int, str] = {
     1: """
@@ -81,6 +81,15 @@ CREATE TABLE jobs (
   phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, exit_code INTEGER, outputs TEXT NOT NULL, notes TEXT NOT NULL,
   token TEXT NOT NULL, stop TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT
 );
+""",
+    4: """
+CREATE TABLE spend (
+  hour TEXT NOT NULL, project TEXT NOT NULL, labels TEXT NOT NULL, model INTEGER NOT NULL, compute INTEGER NOT NULL,
+  PRIMARY KEY (hour, project, labels)
+) WITHOUT ROWID;
+CREATE TABLE budget_states (
+  name TEXT PRIMARY KEY, created_at TEXT NOT NULL, baseline INTEGER NOT NULL, period_started_at TEXT NOT NULL, told TEXT NOT NULL
+) WITHOUT ROWID;
 """,
 }
 """SQL that brings a database from the version before to the key's version."""

@@ -195,6 +195,20 @@ class JobSettings(ContractModel):
     """Of a longer log the beginning and the end are kept."""
 
 
+class SmtpSettings(ContractModel):
+    """The server through which notices of budgets go by e-mail."""
+
+    host: str = Field(min_length=1, max_length=253)
+    port: int = Field(default=587, ge=1, le=65_535)
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    """`none` sends in the clear: for a server on this machine."""
+    sender: str = Field(min_length=3, max_length=254, pattern=r"^[^\s@<>,;]+@[^\s@<>,;]+$")
+    """The address that notices come from."""
+    username: str | None = Field(default=None, max_length=254)
+    password_env: EnvironmentVariable | None = None
+    """The environment variable that holds the password; never the password itself."""
+
+
 class Configuration(ContractModel):
     """The whole file. Everything in it may be absent."""
 
@@ -207,3 +221,5 @@ class Configuration(ContractModel):
     scheduler: SchedulerSettings = SchedulerSettings.model_construct()
     sandboxes: SandboxSettings = SandboxSettings.model_construct()
     jobs: JobSettings = JobSettings.model_construct()
+    smtp: SmtpSettings | None = None
+    """Absent means that no notice goes by e-mail."""

@@ -45,6 +45,8 @@ class Place:
     sandboxes: Mapping[str, Any] = field(default_factory=dict)
     """The configuration's part of that name."""
     environ: Mapping[str, str] = field(default_factory=dict)
+    rates: Mapping[str, str] = field(default_factory=dict)
+    """US dollars an hour by hardware."""
 
     @property
     def home(self) -> Path:
@@ -61,7 +63,7 @@ class Place:
         if self.base_url:
             own = {"family": "own", "provider": "openai", "name": self.model, "baseURL": self.base_url, "price": price}
             models.append({**own, "maxTries": self.max_tries})
-        return json.dumps({"models": models, "sandboxes": dict(self.sandboxes)})
+        return json.dumps({"models": models, "sandboxes": dict(self.sandboxes), "rates": dict(self.rates)})
 
     def tasks(self, rows: Sequence[Mapping[str, Any]], name: str = "tasks.jsonl") -> Path:
         """Write a task file."""

@@ -1,0 +1,328 @@
+"""Keeps the workspace's budgets: loads them, books what work spends under them, and acts when one is reached or has room again.
+
+What was spent stands in the table `spend`, by hour and by where the work belongs, and only ever grows: deleting a group gives a budget
+nothing back. The arithmetic is `book`'s.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import JsonValue
+
+from local_backend.budgets.book import BudgetBook, Ceiling, Refusal, Work
+from local_backend.storage.records import event, time_from, time_text
+from local_backend.storage.store import Statement, Store
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.resources.budget import Budget
+
+_log = logging.getLogger(__name__)
+
+_TELL_SECONDS = 1.0
+"""A budget's status is told at most so often while it changes."""
+
+_LONGEST_SLEEP_SECONDS = 30.0
+
+_ADD_SPEND = (
+    "INSERT INTO spend (hour, project, labels, model, compute) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (hour, project, labels) DO UPDATE SET model = model + excluded.model, compute = compute + excluded.compute"
+)
+_PUT_STATE = (
+    "INSERT INTO budget_states (name, created_at, baseline, period_started_at, told) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET baseline = excluded.baseline, period_started_at = excluded.period_started_at, told = excluded.told"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A threshold that a budget has reached, to be told once."""
+
+    budget: Budget
+    percent: int
+    spent: int
+    limit: int
+    at: datetime
+
+    def sentence(self) -> str:
+        """For people."""
+        action = "new work is refused and running work stops" if self.budget.spec.action == "Block" else "nothing is stopped"
+        ending = f"; {action}" if self.percent >= 100 else ""
+        return f"budget {self.budget.name} has reached {self.percent} %: {_money(self.spent)} of {_money(self.limit)} is spent{ending}"
+
+
+class Acts:
+    """What the keeper has done by others: stopping what a budget may not pay for any more, and having it gone on with."""
+
+    def __init__(
+        self, stop: Callable[[str, Refusal], Awaitable[None]], go_on: Callable[[str], Awaitable[None]], tell: Callable[[Notice], None]
+    ) -> None:
+        self.stop = stop
+        """End the work in a budget's scope gracefully."""
+        self.go_on = go_on
+        """A budget has room again: go on with what it had stopped."""
+        self.tell = tell
+        """Pass a notice on; must not wait."""
+
+
+class BudgetKeeper:
+    """One a scheduler; used on one event loop."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+        self.book = BudgetBook()
+        self._budgets: dict[str, Budget] = {}
+        self._baselines: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._freed: set[str] = set()
+        """Budgets that may pay again for what they had stopped."""
+        self._published: dict[str, dict[str, JsonValue]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    # Loading.
+
+    async def load(self) -> None:
+        """Every budget with what is on record for it."""
+        for row in await self._store.read("SELECT name FROM resources WHERE kind = 'Budget'"):
+            await self.reload(row["name"])
+
+    async def reload(self, name: str) -> None:
+        """One budget as it is stored now, or its end."""
+        rows = await self._store.read("SELECT document, status, created_at FROM resources WHERE kind = 'Budget' AND name = ?", (name,))
+        if not rows:
+            self.book.remove(name)
+            self._budgets.pop(name, None)
+            self._freed.add(name)
+            await self._store.commit([("DELETE FROM budget_states WHERE name = ?", (name,))])
+            self.touch()
+            return
+        budget = Budget.model_validate_json(rows[0]["document"])
+        now = self._clock()
+        states = await self._store.read("SELECT * FROM budget_states WHERE name = ?", (name,))
+        created = (time_from(states[0]["created_at"]) if states else time_from(rows[0]["created_at"])) or now
+        ceiling = ceiling_of(budget, created)
+        before = self._budgets.get(name)
+        if not states:
+            baseline = await self._on_record(ceiling, created)
+        else:
+            same_scope = before is None or before.spec.scope == budget.spec.scope
+            baseline = int(states[0]["baseline"]) if same_scope else 0
+        same_period = bool(states) and time_from(states[0]["period_started_at"]) == ceiling.period_start(now)
+        told = json.loads(states[0]["told"]) if same_period else []
+        limit_raised = before is not None and nano_from_usd(before.spec.limit_usd) < ceiling.limit
+        if limit_raised:
+            told = [percent for percent in told if percent * ceiling.limit <= 100 * self.book.spent(name, now)]
+        spent = await self._on_record(ceiling, ceiling.period_start(now)) - (0 if ceiling.monthly else baseline)
+        self.book.put(ceiling, spent=max(0, spent), now=now, told=told)
+        if before is not None:
+            self._freed.add(name)
+        self._budgets[name] = budget
+        self._baselines[name] = baseline
+        self._published[name] = json.loads(rows[0]["status"])
+        await self._store.commit([self._state_row(name, now)])
+        self.touch()
+
+    async def _on_record(self, ceiling: Ceiling, since: datetime) -> int:
+        rows = await self._store.read("SELECT project, labels, model + compute AS nano FROM spend WHERE hour >= ?", (_hour(since),))
+        return sum(row["nano"] for row in rows if ceiling.covers(_work_of_row(row["project"], row["labels"])))
+
+    def _state_row(self, name: str, now: datetime) -> Statement:
+        ceiling = self.book.ceiling(name)
+        started = ceiling.period_start(now)
+        told = json.dumps(list(self.book.told(name)))
+        return _PUT_STATE, (name, time_text(ceiling.created_at), self._baselines[name], time_text(started), told)
+
+    # What work asks and books.
+
+    def touch(self) -> None:
+        """Something changed that a deadline, a threshold or somebody who waits may depend on."""
+        self._changed.set()
+
+    def of(self, work: Work) -> "Purse":
+        """The budgets as one piece of work meets them."""
+        return Purse(self, work)
+
+    @property
+    def now(self) -> datetime:
+        """The scheduler's clock, with periods that are due begun."""
+        now = self._clock()
+        self._freed.update(self.book.roll(now))
+        return now
+
+    # Acting.
+
+    def start(self, acts: Acts) -> None:
+        """Begin to watch deadlines, thresholds and months."""
+        self._task = asyncio.create_task(self._keep(acts), name="budgets")
+
+    async def aclose(self) -> None:
+        """Stop watching."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _keep(self, acts: Acts) -> None:
+        while True:
+            self._changed.clear()
+            try:
+                await self._look(acts)
+            except NodusError as error:
+                _log.error("budgets could not be kept: %s", error.detail)
+            await asyncio.sleep(_TELL_SECONDS if self._budgets else 0)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), self._until_next())
+
+    def _until_next(self) -> float:
+        """Seconds until something is due although nobody books anything: a deadline, a month's end, a figure that compute changes."""
+        now = self._clock()
+        due = [found for name in self.book.names if (found := self.book.deadline(name, now)) is not None]
+        due += [end for name in self.book.names if (end := self.book.ceiling(name).period_end(now)) is not None]
+        if not due:
+            return _LONGEST_SLEEP_SECONDS
+        # The look after the sleep comes a tell later: deadlines are met early, never late.
+        nearest = (min(due) - now).total_seconds() - 2 * _TELL_SECONDS
+        return max(0.0, min(_LONGEST_SLEEP_SECONDS, nearest))
+
+    async def _look(self, acts: Acts) -> None:
+        now = self.now
+        for name in self.book.names:
+            refusal = self.book.refused_compute(name, now + timedelta(seconds=3 * _TELL_SECONDS))
+            if refusal is not None:
+                self.refused(name)
+                await acts.stop(name, refusal)
+        for name, percent in self.book.crossed(now):
+            notice = Notice(self._budgets[name], percent, self.book.spent(name, now), self.book.ceiling(name).limit, now)
+            _log.warning("%s", notice.sentence())
+            acts.tell(notice)
+        freed, self._freed = self._freed, set()
+        await self._store.commit(self._told(now))
+        for name in freed:
+            await acts.go_on(name)
+
+    def refused(self, name: str) -> None:
+        """A budget did not pay for something: it is closed until it changes or its next period begins."""
+        self.book.close(name)
+        self.touch()
+
+    def _told(self, now: datetime) -> list[Statement]:
+        """The rows and events of budgets whose status changed since it was last told."""
+        statements: list[Statement] = []
+        for name in self.book.names:
+            status = self.status(name, now)
+            old = self._published.get(name, {})
+            changed = {field: value for field, value in status.items() if field != "updatedAt" and old.get(field, _MISSING) != value}
+            if not changed:
+                continue
+            self._published[name] = status
+            statements.append(("UPDATE resources SET status = ? WHERE kind = 'Budget' AND name = ?", (json.dumps(status), name)))
+            statements.append(self._state_row(name, now))
+            statements.append(event(now, "Changed", "Budget", name, status={**changed, "updatedAt": status["updatedAt"]}))
+        return statements
+
+    def status(self, name: str, now: datetime) -> dict[str, JsonValue]:
+        """A budget's status under the contract's names."""
+        ceiling = self.book.ceiling(name)
+        spent = self.book.spent(name, now)
+        blocking = self.book.blocking(name, now)
+        told: list[JsonValue] = list(self.book.told(name))
+        return {
+            "spentUSD": usd_text(usd_from_nano(spent)),
+            "leftUSD": usd_text(usd_from_nano(max(0, ceiling.limit - spent))),
+            "blocking": blocking,
+            "message": "new work in its scope is refused, and running work was stopped" if blocking else "",
+            "thresholdsTold": told,
+            "periodStartedAt": _time_json(self.book.started_at(name)),
+            "periodEndsAt": _time_json(ceiling.period_end(now)),
+            "updatedAt": _time_json(now),
+        }
+
+
+LOOK_SECONDS = 0.2
+"""While only calls under way leave a budget no room, it is looked at this often."""
+
+
+class Purse:
+    """All budgets over one piece of work. Every booking gives the statements that keep it; the caller commits them with its own."""
+
+    def __init__(self, keeper: BudgetKeeper, work: Work) -> None:
+        self._keeper = keeper
+        self.work = work
+
+    def refusal(self, cost: int = 1, *, rate: int = 0) -> Refusal | None:
+        """Why something that costs at most so much, and starts compute at this rate, may not begin now; None when it may."""
+        return self._keeper.book.refusal(self.work, cost, self._keeper.now, rate=rate)
+
+    def refused(self, refusal: Refusal) -> None:
+        """The refusal stopped something."""
+        self._keeper.refused(refusal.budget)
+
+    def reserve(self, key: str, worst: int) -> None:
+        """A call is about to leave."""
+        self._keeper.book.reserve(key, self.work, worst)
+
+    def book(self, key: str, cost: int) -> list[Statement]:
+        """A call has ended."""
+        self._keeper.book.book(key, cost)
+        return self._add(model=cost)
+
+    def charged(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
+        """What was found to have been spent, without having been under way here."""
+        self._keeper.book.add(self.work, model + compute)
+        return self._add(model=model, compute=compute)
+
+    def begin(self, key: str, rate: int) -> None:
+        """Compute starts."""
+        self._keeper.book.begin(key, self.work, rate, self._keeper.now)
+        self._keeper.touch()
+
+    def end(self, key: str, cost: int | None = None) -> list[Statement]:
+        """Compute has stopped, at its time × its rate, or at less where it is known to have run for a part of the time only."""
+        total = self._keeper.book.end(key, self._keeper.now, cost)
+        return self._add(compute=total)
+
+    def _add(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
+        self._keeper.touch()
+        if not model and not compute:
+            return []
+        return [(_ADD_SPEND, (_hour(self._keeper.now), self.work.project or "", json.dumps(self.work.labels), model, compute))]
+
+
+def ceiling_of(budget: Budget, created_at: datetime) -> Ceiling:
+    """The ceiling that a Budget's spec says."""
+    spec = budget.spec
+    labels = spec.scope.selector.match_labels if spec.scope.selector is not None else {}
+    return Ceiling(
+        name=budget.name,
+        limit=nano_from_usd(spec.limit_usd),
+        created_at=created_at,
+        monthly=spec.period == "Monthly",
+        block=spec.action == "Block",
+        project=spec.scope.project,
+        match_labels=tuple(sorted(labels.items())),
+        thresholds=spec.thresholds,
+    )
+
+
+def _money(nano: int) -> str:
+    return display_usd(usd_from_nano(nano))
+
+
+def _time_json(moment: datetime | None) -> str | None:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
+
+
+def _hour(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H")
+
+
+def _work_of_row(project: str, labels: str) -> Work:
+    return Work(project or None, tuple((str(name), str(value)) for name, value in json.loads(labels)))
+
+
+_MISSING = object()

@@ -163,8 +163,10 @@ class LocalBackend:
             environ=self._environ,
             clock=self._clock,
             shortage=self._space.shortage,
+            budgets=self._scheduler.budgets,
             may_start=may_start,
         )
+        self._scheduler.also_stopped_by_budgets = self._jobs.stop_for_budget
         try:
             if self._desk.used and may_start:
                 await self._desk.reap_quietly()

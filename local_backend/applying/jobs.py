@@ -48,6 +48,7 @@ class JobPlanning:
             created_at=self._planning.now,
         )
         plan.statements += created(record, self._planning.now, known.grace)
+        plan.paid_from[job.name] = record.metadata
         plan.jobs.append(JobNeed(job.name, job.spec, record.folder))
         message = f"Job {job.name} is valid, but {reason}: apply refuses it" if reason else ""
         plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="unchanged" if reason else "created", message=message))

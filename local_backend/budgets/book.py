@@ -83,6 +83,7 @@ class _Compute:
     work: Work
     rate: int
     since: datetime
+    stop_seconds: float
 
 
 @dataclass(slots=True)
@@ -167,9 +168,9 @@ class BudgetBook:
         for state in self._covering(work):
             state.spent += cost
 
-    def begin(self, key: str, work: Work, rate: int, now: datetime) -> None:
-        """Compute starts: a sandbox, a job."""
-        self._compute[key] = _Compute(work, rate, now)
+    def begin(self, key: str, work: Work, rate: int, since: datetime, *, stop_seconds: float = STOP_SECONDS) -> None:
+        """Compute starts, or has run since then: a sandbox, a job. `stop_seconds` is what its graceful stop takes at most."""
+        self._compute[key] = _Compute(work, rate, since, stop_seconds)
         for state in self._covering(work):
             state.computing.add(key)
 
@@ -197,9 +198,9 @@ class BudgetBook:
         state = self._states[name]
         return self.spent(name, now) + state.in_flight + self._stopping(state)
 
-    def refusal(self, work: Work, cost: int, now: datetime, *, rate: int = 0) -> Refusal | None:
+    def refusal(self, work: Work, cost: int, now: datetime, *, rate: int = 0, stop_seconds: float = STOP_SECONDS) -> Refusal | None:
         """Why something that costs at most so much, and starts compute at this rate, may not begin; None when it may."""
-        wanted = cost + _ceiling_of(rate, STOP_SECONDS)
+        wanted = cost + _ceiling_of(rate, stop_seconds)
         for state in self._covering(work):
             above = self.committed(state.ceiling.name, now) + wanted - state.ceiling.limit
             if state.closed or (state.ceiling.block and above > 0):
@@ -257,7 +258,7 @@ class BudgetBook:
         return [state for state in self._states.values() if state.ceiling.covers(work)]
 
     def _stopping(self, state: _State) -> int:
-        return sum(_ceiling_of(self._compute[key].rate, STOP_SECONDS) for key in state.computing)
+        return sum(_ceiling_of(each.rate, each.stop_seconds) for each in map(self._compute.__getitem__, state.computing))
 
     def _refusal(self, state: _State, now: datetime, *, for_now: bool = False) -> Refusal:
         ceiling = state.ceiling

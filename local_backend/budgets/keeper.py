@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from local_backend.budgets.book import BudgetBook, Ceiling, Refusal, Work
+from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Ceiling, Refusal, Work
 from local_backend.storage.records import event, time_from, time_text
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import NodusError
@@ -254,9 +254,9 @@ class Purse:
         self._keeper = keeper
         self.work = work
 
-    def refusal(self, cost: int = 1, *, rate: int = 0) -> Refusal | None:
+    def refusal(self, cost: int = 1, *, rate: int = 0, stop_seconds: float = STOP_SECONDS) -> Refusal | None:
         """Why something that costs at most so much, and starts compute at this rate, may not begin now; None when it may."""
-        return self._keeper.book.refusal(self.work, cost, self._keeper.now, rate=rate)
+        return self._keeper.book.refusal(self.work, cost, self._keeper.now, rate=rate, stop_seconds=stop_seconds)
 
     def refused(self, refusal: Refusal) -> None:
         """The refusal stopped something."""
@@ -276,9 +276,9 @@ class Purse:
         self._keeper.book.add(self.work, model + compute)
         return self._add(model=model, compute=compute)
 
-    def begin(self, key: str, rate: int) -> None:
-        """Compute starts."""
-        self._keeper.book.begin(key, self.work, rate, self._keeper.now)
+    def begin(self, key: str, rate: int, *, since: datetime | None = None, stop_seconds: float = STOP_SECONDS) -> None:
+        """Compute starts, or is found running since then."""
+        self._keeper.book.begin(key, self.work, rate, since or self._keeper.now, stop_seconds=stop_seconds)
         self._keeper.touch()
 
     def end(self, key: str, cost: int | None = None) -> list[Statement]:

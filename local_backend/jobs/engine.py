@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from local_backend.budgets.book import STOP_SECONDS, Ceiling, Work
+from local_backend.budgets.keeper import BudgetKeeper, Purse
 from local_backend.jobs import supervising
 from local_backend.jobs.admission import Machine, Share, impossible, queue
 from local_backend.jobs.deadlines import charge
@@ -25,7 +27,7 @@ from local_backend.jobs.order import Report, StopReason, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
-from local_backend.storage.store import Store
+from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.actions import ActionOutcome, Change, Delete, Kill
 from nodus_tui.contract.configuration import JobSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -61,6 +63,7 @@ class JobEngine:
         environ: Mapping[str, str],
         clock: Callable[[], datetime],
         shortage: Callable[[], str],
+        budgets: BudgetKeeper,
         may_start: bool,
         machine: Machine | None = None,
     ) -> None:
@@ -71,6 +74,9 @@ class JobEngine:
         self._environ = environ
         self._clock = clock
         self._shortage = shortage
+        self._budgets = budgets
+        self._counting: set[str] = set()
+        """Jobs whose time counts under the budgets at this moment."""
         self._may_start = may_start
         self._machine = machine or this_machine()
         self._jobs: dict[str, JobRecord] = {}
@@ -115,6 +121,8 @@ class JobEngine:
                 record = self._jobs[row["name"]] = JobRecord.from_row(row)
                 status = job_resource(record, self._clock(), self._grace).status
                 record.published = status.to_document() if status else {}
+                if record.token and record.ended_at is None:
+                    self._count(record)
 
     # Work.
 
@@ -151,7 +159,7 @@ class JobEngine:
                 await self._tell_to_stop(record)
         elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
             record.token = ""
-            await self._store.commit(told(record, self._clock(), self._grace))
+            await self._tell(record, self._counted(record))
         else:
             self._begin(record, self._lose(record))
 
@@ -173,8 +181,42 @@ class JobEngine:
             self._busy.pop(record.name, None)
             self._wake.set()
 
-    async def _tell(self, record: JobRecord) -> None:
-        await self._store.commit(told(record, self._clock(), self._grace))
+    async def _tell(self, record: JobRecord, also: Sequence[Statement] = ()) -> None:
+        await self._store.commit([*also, *told(record, self._clock(), self._grace)])
+
+    # Budgets.
+
+    def _purse(self, record: JobRecord) -> Purse:
+        return self._budgets.of(Work.of(record.metadata))
+
+    @property
+    def _stop_seconds(self) -> float:
+        """What the graceful stop of a job takes at most, from the decision to its last process's end."""
+        return STOP_SECONDS + self._grace.total_seconds()
+
+    def _unpaid(self, record: JobRecord) -> str:
+        """Why no budget pays for a job's start, as a sentence; empty where all do, and then its time counts from here on."""
+        refusal = self._purse(record).refusal(0, rate=record.rate, stop_seconds=self._stop_seconds)
+        if refusal is not None:
+            return refusal.message
+        self._count(record)
+        return ""
+
+    def _count(self, record: JobRecord) -> None:
+        self._purse(record).begin(_key(record), record.rate, since=record.started_at, stop_seconds=self._stop_seconds)
+        self._counting.add(record.name)
+
+    def _counted(self, record: JobRecord) -> list[Statement]:
+        """Its time is known: it no longer counts as running."""
+        if record.name not in self._counting:
+            return []
+        self._counting.discard(record.name)
+        return self._purse(record).end(_key(record), record.cost)
+
+    async def stop_for_budget(self, ceiling: Ceiling) -> None:
+        """Have the running jobs in a budget's scope end gracefully. What waits goes on waiting."""
+        names = [name for name in self._counting if ceiling.covers(Work.of(self._jobs[name].metadata))]
+        await asyncio.gather(*(self.stop(name, "BudgetExceeded") for name in names))
 
     # Starting.
 
@@ -191,6 +233,8 @@ class JobEngine:
         reasons = queue([_share_of(each) for each in waiting], running, self._machine)
         for record in waiting:
             reason, message = ("DiskAlmostFull", shortage) if shortage else ("WaitingForMachine", reasons[record.name])
+            if not message:
+                reason, message = "BudgetExceeded", self._unpaid(record)
             if not message:
                 self._begin(record, self._start(record))
             elif record.message != message:
@@ -257,7 +301,7 @@ class JobEngine:
         record.ended_at = record.started_at + timedelta(microseconds=used_us)
         if JobSpec.model_validate(record.spec).outputs:
             record.message = "has ended; its outputs are being kept"
-        await self._tell(record)
+        await self._tell(record, self._counted(record))
 
     async def _keep(self, record: JobRecord) -> None:
         outputs = JobSpec.model_validate(record.spec).outputs
@@ -279,7 +323,7 @@ class JobEngine:
     async def _write_end(self, record: JobRecord, how: Ending) -> None:
         record.phase, record.reason, record.message = how.phase, how.reason, how.message
         record.ended_at = record.ended_at or self._clock()
-        await self._tell(record)
+        await self._tell(record, self._counted(record))
         self._jobs.pop(record.name, None)
         self._ended.set()
         await asyncio.to_thread(shutil.rmtree, job_folder(self._home, record.name) / "tmp", ignore_errors=True)
@@ -356,6 +400,11 @@ class JobEngine:
             at=self._clock(),
             author=action.author,
         )
+
+
+def _key(record: JobRecord) -> str:
+    """Under which key the budgets know a job."""
+    return f"job/{record.name}"
 
 
 def _change(record: JobRecord, before: str) -> Change:

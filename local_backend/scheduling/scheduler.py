@@ -3,12 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from local_backend.budgets.book import Refusal, Work
+from local_backend.budgets.book import Ceiling, Refusal, Work
 from local_backend.budgets.keeper import Acts, BudgetKeeper
 from local_backend.budgets.notices import Notices
 from local_backend.episodes.metering import GroupBooks
@@ -53,6 +53,8 @@ class Scheduler:
         self.workplaces = workplaces
         self._notices = notices
         self.budgets = BudgetKeeper(store, clock)
+        self.also_stopped_by_budgets: Callable[[Ceiling], Awaitable[None]] | None = None
+        """Ends what else costs money in a budget's scope: jobs."""
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -101,6 +103,8 @@ class Scheduler:
 
     async def _stop_for_budget(self, budget: str, refusal: Refusal) -> None:
         _log.warning("work stops: %s", refusal.message)
+        if self.also_stopped_by_budgets is not None:
+            await self.also_stopped_by_budgets(self.budgets.book.ceiling(budget))
         for name in list(self._tasks):
             engine = self._engines.get(name)
             if engine is not None and self.budgets.book.ceiling(budget).covers(engine.books.purse.work):

@@ -30,6 +30,7 @@ from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
+from nodus_tui.contract.resources.job import Job
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -207,3 +208,36 @@ async def test_deleting_a_budget_lets_its_work_go_on(place: Place, server: Model
 
         await until(backend, all_scored)
         assert (await at_rest(backend)).reason is None
+
+
+def job(name: str = "loop", cap: str = "100.00") -> dict[str, object]:
+    script = "import time\nwhile True: time.sleep(60)"
+    return {
+        "apiVersion": "nodus.dev/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "project": "red"},
+        "spec": {"command": [sys.executable, "-c", script], "maxCostUSD": cap},
+    }
+
+
+async def test_a_job_counts_under_a_budget_and_is_stopped_before_its_ceiling(place: Place, server: ModelServer) -> None:
+    place.rates = {"CPU": "60.00"}  # A dollar a minute; stopping a job may take 70 seconds.
+    async with place.backend() as backend:
+        await launch(place, backend, budget("1.25"))
+        await launch(place, backend, job())
+
+        async def ended() -> bool:
+            found = await backend.get("Job", "loop")
+            assert isinstance(found, Job)
+            return found.status is not None and found.status.phase == "Cancelled"
+
+        await until(backend, ended)
+        found = await backend.get("Job", "loop")
+        assert isinstance(found, Job)
+        assert found.status is not None
+        assert (found.status.reason, found.status.cost_usd > 0) == ("BudgetExceeded", True)
+        await spent(backend, found.status.cost_usd)
+        assert found.status.cost_usd <= Decimal("1.25")
+        with pytest.raises(NodusError) as refused:
+            await launch(place, backend, job("another"))
+        assert refused.value.code is ErrorCode.BUDGET_EXCEEDED

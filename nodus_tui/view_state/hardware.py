@@ -25,7 +25,7 @@ from nodus_tui.view_state.rows import Rows
 
 STALE_SECONDS = 5.0
 """From this age on figures are called old."""
-SPARK_CELLS = 30
+SPARK_CELLS = 20
 """Samples that the widest sparkline holds."""
 
 _HOT, _WARM = 90, 70
@@ -276,7 +276,7 @@ DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
         _spark_cell,
         lambda row: row.device.utilization_percent,
         priority=3,
-        grow=22,
+        grow=12,
         right=True,
         shorter=_shorter_spark,
     ),

@@ -165,6 +165,8 @@ class LocalBackend:
             shortage=self._space.shortage,
             budgets=self._scheduler.budgets,
             may_start=may_start,
+            reap=self._desk.reap_quietly,
+            min_free_bytes=self._space.floor,
         )
         self._scheduler.also_stopped_by_budgets = self._jobs.stop_for_budget
         try:

@@ -65,6 +65,8 @@ class JobEngine:
         shortage: Callable[[], str],
         budgets: BudgetKeeper,
         may_start: bool,
+        reap: Callable[[], Coroutine[Any, Any, None]],
+        min_free_bytes: int = 0,
         machine: Machine | None = None,
     ) -> None:
         self._store = store
@@ -78,6 +80,9 @@ class JobEngine:
         self._counting: set[str] = set()
         """Jobs whose time counts under the budgets at this moment."""
         self._may_start = may_start
+        self._reap = reap
+        """Removes the containers of dead supervisors."""
+        self._min_free_bytes = min_free_bytes
         self._machine = machine or this_machine()
         self._jobs: dict[str, JobRecord] = {}
         """Those that have not ended, in order of creation."""
@@ -152,8 +157,8 @@ class JobEngine:
         if report is not None and report.state == "Ended":
             self._begin(record, self._finish(record, report))
         elif await asyncio.to_thread(supervising.alive, folder):
-            if report is not None and record.phase == "Pending":
-                # The scheduler before this one died between the start and its booking.
+            if report is not None and report.state == "Running" and record.phase == "Pending":
+                # Its image is here now; or the scheduler before this one died between the start and its booking.
                 await self._booked_start(record, report)
             if record.stop:
                 await self._tell_to_stop(record)
@@ -249,14 +254,26 @@ class JobEngine:
         try:
             deadlines = deadlines_of(record, self._grace)
             await asyncio.to_thread(prepare, self._home, record)
-            order = order_for(self._home, record, deadlines, self._environ, grace=self._grace, log_bytes=self._log_bytes)
+            order = order_for(
+                self._home,
+                record,
+                deadlines,
+                self._environ,
+                grace=self._grace,
+                log_bytes=self._log_bytes,
+                min_free_bytes=self._min_free_bytes,
+            )
             report = await asyncio.to_thread(supervising.launch, order, self._environ)
         except (NotStartedError, ValueError) as error:
             await self._write_end(record, Ending("Failed", "NotStarted", str(error)))
         except (supervising.LaunchError, OSError) as error:
             await self._write_end(record, Ending("Failed", "InfrastructureFailure", str(error)))
         else:
-            await self._booked_start(record, report)
+            if report.state == "Preparing":
+                record.message = "its image is being fetched"
+                await self._tell(record)
+            elif report.state == "Running":
+                await self._booked_start(record, report)
 
     async def _booked_start(self, record: JobRecord, report: Report) -> None:
         record.phase, record.reason, record.message = "Running", None, ""
@@ -268,7 +285,7 @@ class JobEngine:
 
     async def _finish(self, record: JobRecord, report: Report) -> None:
         """Book its time, keep its outputs, and tell its end."""
-        if record.phase == "Pending":
+        if record.phase == "Pending" and report.started_at:
             await self._booked_start(record, report)
         await self._book(record, report.used_us)
         record.exit_code = report.exit_code
@@ -282,12 +299,18 @@ class JobEngine:
         report = await asyncio.to_thread(read_report, folder, record.token)
         if report is None or report.state == "Ended":
             return  # It came to its end just now: the next look sees it.
-        if record.phase == "Pending":
+        if record.phase == "Pending" and report.started_at:
             await self._booked_start(record, report)
         down = report.boot != boot_id()
         left = 0 if down else await asyncio.to_thread(supervising.end_leftovers, record.token)
-        until_now = (self._clock() - report.started) // timedelta(microseconds=1)
-        await self._book(record, max(report.used_us, until_now) if left else report.used_us)
+        used = report.used_us
+        if record.spec.get("image"):
+            # Its container went on; the reaper knows it by its owner, who is dead.
+            await self._reap()
+            left = 1
+        if left and report.started_at:
+            used = max(used, (self._clock() - report.started) // timedelta(microseconds=1))
+        await self._book(record, used)
         record.notes = list(report.remarks)
         await self._keep(record)
         await self._write_end(record, MACHINE_DOWN if down else NOT_WATCHED)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from local_backend.jobs.deadlines import Deadlines
-from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, Order
+from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, Order
 from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.process_tree import MARK
 from local_backend.storage.job_records import JobRecord
@@ -16,6 +16,18 @@ from nodus_tui.contract.resources.job import JobSpec
 _GIB = 1 << 30
 _KEPT_NAMES = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """What a command gets of the scheduler's environment without asking. Keys are not among it."""
+_ENGINE_NAMES = (
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_TLS",
+    "DOCKER_TLS_VERIFY",
+    "DOCKER_CERT_PATH",
+    "HOME",
+    "PATH",
+    "XDG_RUNTIME_DIR",
+)
+"""What the supervisor of an image needs to find the engine and the registries' credentials."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -30,9 +42,7 @@ def unsupported(spec: JobSpec) -> str:
     if spec.hardware != "CPU" or spec.accelerators:
         wanted = spec.hardware if spec.hardware != "CPU" else f"{spec.accelerators} accelerators"
         return f"this version allocates no accelerators to jobs, and it asks for {wanted}"
-    if spec.image is not None:
-        return f"this version runs no images as jobs: leave image ({spec.image}) out, and name the program on this machine in command"
-    if spec.mounts:
+    if spec.mounts and spec.image is None:
         return "a command without an image sees this machine's files where they are: leave mounts out"
     return ""
 
@@ -44,8 +54,9 @@ def job_folder(home: Path, name: str) -> Path:
 
 def work_folder(home: Path, record: JobRecord) -> Path:
     """Where its command starts, and its outputs lie."""
-    named = JobSpec.model_validate(record.spec).working_dir
-    if named is None:
+    spec = JobSpec.model_validate(record.spec)
+    named = spec.working_dir
+    if named is None or spec.image is not None:
         return job_folder(home, record.name) / WORK_FOLDER
     return Path(record.folder or "/") / named
 
@@ -55,16 +66,24 @@ def missing(spec: JobSpec, folder: str | None, environ: Mapping[str, str]) -> st
     absent = [name for name in spec.env_from if name not in environ]
     if absent:
         return f"envFrom names {', '.join(absent)}, which the scheduler's environment does not have"
+    if spec.image is not None:
+        gone = [str(source) for source in _sources(spec, folder) if not source.exists()]
+        return f"its mounts name {', '.join(gone)}, which is not there" if gone else ""
     if spec.working_dir is not None and not (found := Path(folder or "/") / spec.working_dir).is_dir():
         return f"its workingDir {found} is no folder here"
     return ""
+
+
+def _sources(spec: JobSpec, folder: str | None) -> list[Path]:
+    return [Path(folder or "/") / mount.source for mount in spec.mounts]
 
 
 def prepare(home: Path, record: JobRecord) -> Path:
     """Make its folder afresh, for its owner alone. Blocking. Raises OSError."""
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER):
+    # Work of an image's is what was fetched out of its container; a command's may be there before.
+    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.spec.get("image") else ())):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -72,29 +91,47 @@ def prepare(home: Path, record: JobRecord) -> Path:
 
 
 def order_for(
-    home: Path, record: JobRecord, deadlines: Deadlines, environ: Mapping[str, str], *, grace: timedelta, log_bytes: int
+    home: Path,
+    record: JobRecord,
+    deadlines: Deadlines,
+    environ: Mapping[str, str],
+    *,
+    grace: timedelta,
+    log_bytes: int,
+    min_free_bytes: int = 0,
 ) -> Order:
     """The order. Raises NotStartedError when the environment lacks what it needs."""
     spec = JobSpec.model_validate(record.spec)
     if lacking := missing(spec, record.folder, environ):
         raise NotStartedError(lacking)
     folder = job_folder(home, record.name)
-    given = {name: environ[name] for name in _KEPT_NAMES if name in environ}
+    asked = {**{name: environ[name] for name in spec.env_from}, **spec.env, "NODUS_JOB": record.name}
+    own = {
+        "PATH": os.defpath or _DEFAULT_PATH,
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(folder / TEMPORARY_FOLDER),
+        **{name: environ[name] for name in _KEPT_NAMES if name in environ},
+    }
+    image = None
+    if spec.image is not None:
+        image = ImageOrder(
+            image=spec.image,
+            name=record.name,
+            workspace=str(home),
+            mounts=[
+                (str(source), mount.target, "ro" if mount.read_only else "rw")
+                for source, mount in zip(_sources(spec, record.folder), spec.mounts, strict=True)
+            ],
+            outputs=spec.outputs,
+            engine_environ={name: environ[name] for name in _ENGINE_NAMES if name in environ},
+            min_free_bytes=min_free_bytes,
+        )
     return Order(
         folder=str(folder),
         token=record.token,
         command=spec.command,
-        working_dir=str(work_folder(home, record)),
-        environ={
-            "PATH": os.defpath or _DEFAULT_PATH,
-            "LANG": "C.UTF-8",
-            "TMPDIR": str(folder / TEMPORARY_FOLDER),
-            **given,
-            **{name: environ[name] for name in spec.env_from},
-            **spec.env,
-            "NODUS_JOB": record.name,
-            MARK: record.token,
-        },
+        working_dir=str(work_folder(home, record)) if image is None else spec.working_dir or "",
+        environ={**own, **asked, MARK: record.token} if image is None else asked,
         network=spec.network,
         cpus=spec.cpus,
         memory_bytes=round(spec.memory_gib * _GIB),
@@ -103,4 +140,5 @@ def order_for(
         last_us=deadlines.last_us,
         grace_us=grace // timedelta(microseconds=1),
         log_bytes=log_bytes,
+        image=image,
     )

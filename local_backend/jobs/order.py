@@ -53,6 +53,8 @@ class Order:
     grace_us: int
     log_bytes: int
     """Of the log on the disk, at most."""
+    image: "ImageOrder | None" = None
+    """What more there is to a job in a container."""
 
     def to_text(self) -> str:
         """As JSON."""
@@ -61,7 +63,27 @@ class Order:
     @classmethod
     def from_text(cls, text: str) -> "Order":
         """What `to_text` made."""
-        return cls(**json.loads(text))
+        values = json.loads(text)
+        values["image"] = ImageOrder(**values["image"]) if values["image"] else None
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOrder:
+    """How its container is made."""
+
+    image: str
+    name: str
+    """The job's."""
+    workspace: str
+    mounts: Sequence[Sequence[str]]
+    """Source on the engine's machine, target, and `ro` or `rw`."""
+    outputs: Sequence[str]
+    """Fetched out of the container when it has ended, into the job's work folder."""
+    engine_environ: dict[str, str]
+    """What names the engine, and where registries' credentials are."""
+    min_free_bytes: int
+    """Outputs are fetched while so much stays free on the disk."""
 
 
 @dataclass(slots=True)
@@ -69,9 +91,10 @@ class Report:
     """What a supervisor knows of its job. Written when it starts, every few seconds, and when everything of the job has ended."""
 
     token: str
-    state: Literal["Running", "Ended"]
+    state: Literal["Preparing", "Running", "Ended"]
+    """`Preparing`: its image is being fetched, and costs nothing yet."""
     started_at: str
-    """RFC 3339."""
+    """RFC 3339; empty before."""
     used_us: int = 0
     """Time since the start, on a clock that nobody sets."""
     exit_code: int | None = None

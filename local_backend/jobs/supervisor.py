@@ -12,15 +12,15 @@ import selectors
 import signal
 import sys
 import time
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from local_backend.jobs.child import NOT_STARTED, become
 from local_backend.jobs.deadlines import SECOND_US, kill_us
+from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
-from local_backend.jobs.order import CONTROL_FILE, LOCK_FILE, LOG_FOLDER, TOKEN_FILE, Order, Report, boot_id
+from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, Order
 from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, send
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import Limits, SandboxError
@@ -54,7 +54,11 @@ def main() -> None:
     lock = _own(Path(order.folder), order.token)
     if lock is None:
         os._exit(0)
-    Supervisor(order, told).run()
+    if order.image is None:
+        Supervisor(order, told).run()
+    from local_backend.jobs.image_supervisor import watch_over  # noqa: PLC0415 - a client of engines is loaded for images only
+
+    watch_over(order, order.image, told)
 
 
 def _own(folder: Path, token: str) -> int | None:
@@ -76,43 +80,33 @@ class _Stop:
     kill_us: int
 
 
-@dataclass
 class Supervisor:
-    """One job being watched over."""
+    """One job being watched over: a command on this machine."""
 
-    order: Order
-    told: int
-    """Where the starter is told that the report is there."""
-    stop: _Stop | None = None
-    exit_status: int | None = None
-    """Of the command, as `waitpid` gives it."""
-    problem: str = ""
-    remarks: list[str] = field(default_factory=list)
-    _pid: int = 0
-    _groups: tuple[Path, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._folder = Path(self.order.folder)
-        self._log = LogWriter(self._folder / LOG_FOLDER, self.order.log_bytes)
+    def __init__(self, order: Order, told: int) -> None:
+        self.order = order
+        self.journal = Journal(order)
+        self._told = told
+        """Where the starter is told that the report is there."""
+        self._stop: _Stop | None = None
+        self._status: int | None = None
+        """Of the command, as `waitpid` gives it."""
+        self._pid = 0
+        self._groups: tuple[Path, ...] = ()
+        self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
         self._selector = selectors.DefaultSelector()
-        self._started = datetime.now(UTC)
-        self._zero = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-    def now_us(self) -> int:
-        """Time since the start; sleep of the machine counts, and nobody can set it."""
-        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self._zero) // 1000
 
     def run(self) -> NoReturn:
         """To the job's end."""
         become_subreaper()
-        control = self._open_control()
+        control = self.journal.open_control()
         wake = self._wake_on_signals()
         output = self._start()
         # From here on the job runs: whoever comes after a crash finds this report.
-        self._report("Running", durable=True)
+        self.journal.write("Running", durable=True)
         with contextlib.suppress(OSError):
-            os.write(self.told, b"1")
-        os.close(self.told)
+            os.write(self._told, b"1")
+        os.close(self._told)
         for file in (control, wake, output):
             self._selector.register(file, selectors.EVENT_READ)
         self._watch(control, wake, output)
@@ -120,13 +114,6 @@ class Supervisor:
         os._exit(0)
 
     # Starting.
-
-    def _open_control(self) -> int:
-        path = self._folder / CONTROL_FILE
-        path.unlink(missing_ok=True)
-        os.mkfifo(path, 0o600)
-        # Open for writing too: else the pipe would be at its end whenever nobody else has it open.
-        return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _wake_on_signals(self) -> int:
         wake, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -140,13 +127,13 @@ class Supervisor:
         self._groups = self._make_groups()
         output, theirs = os.pipe2(os.O_CLOEXEC)
         failure, failed = os.pipe2(os.O_CLOEXEC)
-        self._started, self._zero = datetime.now(UTC), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        self.journal.start()
         self._pid = os.fork()
         if self._pid == 0:
             become(self.order, output=theirs, failure=failed, groups=self._groups)
         os.close(theirs)
         os.close(failed)
-        self.problem = _told_within(failure, _START_SECONDS)
+        self.journal.problem = _told_within(failure, _START_SECONDS)
         os.close(failure)
         os.set_blocking(output, False)
         return output
@@ -158,9 +145,9 @@ class Supervisor:
             if hierarchies is not None:
                 return cgroups.make(hierarchies, f"job-{self.order.token}", limits)
         except (SandboxError, OSError) as error:
-            self.remarks.append(f"It has no control group: {error}")
+            self.journal.remarks.append(f"It has no control group: {error}")
         else:
-            self.remarks.append(
+            self.journal.remarks.append(
                 "There is no control group for it: its memory is limited for each process by itself, and its CPU time by the processors "
                 "that it may use."
             )
@@ -171,15 +158,15 @@ class Supervisor:
     def _watch(self, control: int, wake: int, output: int) -> None:
         beat = _BEAT_US
         while not self._over():
-            now = self.now_us()
+            now = self.journal.now_us()
             self._look_at_deadlines(now)
             if now >= beat:
-                self._report("Running", durable=False)
+                self.journal.write("Running")
                 beat = now + _BEAT_US
-            due = min(beat, self.stop.kill_us if self.stop else self.order.ask_us)
-            pause = max(0.0, (due - self.now_us()) / SECOND_US)
+            due = min(beat, self._stop.kill_us if self._stop else self.order.ask_us)
+            pause = max(0.0, (due - self.journal.now_us()) / SECOND_US)
             # Nobody tells of the end of what is no child.
-            for key, _ in self._selector.select(pause if self.exit_status is None else min(pause, _LOOK_SECONDS)):
+            for key, _ in self._selector.select(pause if self._status is None else min(pause, _LOOK_SECONDS)):
                 if key.fd == output:
                     self._take(output)
                 elif key.fd == control:
@@ -190,34 +177,34 @@ class Supervisor:
 
     def _over(self) -> bool:
         """Whether nothing of the job is left, or the time for a graceful end is up."""
-        if self.stop is not None and self.now_us() >= self.stop.kill_us:
+        if self._stop is not None and self.journal.now_us() >= self._stop.kill_us:
             return True
-        if self.exit_status is None:
+        if self._status is None:
             return False
         left = self._tree()
-        if left and self.stop is None:
+        if left and self._stop is None:
             self._ask("", _LEFTOVER_GRACE_US, left)
         return not left
 
     def _look_at_deadlines(self, now: int) -> None:
-        if self.stop is None and now >= self.order.ask_us:
+        if self._stop is None and now >= self.order.ask_us:
             self._ask(self.order.ask_reason, self.order.grace_us, self._tree())
 
     def _ask(self, reason: str, grace_us: int, tree: set[int]) -> None:
         """Ask everything to end, and remember until when it may take."""
-        now = self.now_us()
-        self.stop = _Stop(reason, kill_us(now, grace_us, self.order.last_us))
+        now = self.journal.now_us()
+        self._stop = _Stop(reason, kill_us(now, grace_us, self.order.last_us))
         send(tree, signal.SIGTERM)
         send(tree, signal.SIGCONT)
 
     def _obey(self, words: str) -> None:
         for line in words.splitlines():
             verb, _, reason = line.partition(" ")
-            if verb == "stop" and self.stop is None and self.exit_status is None:
+            if verb == "stop" and self._stop is None and self._status is None:
                 self._ask(reason, self.order.grace_us, self._tree())
 
     def _hear(self, numbers: bytes) -> None:
-        if {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(numbers) and self.stop is None:
+        if {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(numbers) and self._stop is None:
             self._ask("Interrupted", self.order.grace_us, self._tree())
 
     def _take(self, output: int) -> bool:
@@ -246,30 +233,32 @@ class Supervisor:
             if pid == 0:
                 return
             if pid == self._pid:
-                self.exit_status = status
+                self._status = status
 
     # The end.
 
     def _end(self, output: int) -> None:
         left = kill_all(self._tree, seconds=_KILL_SECONDS, meanwhile=self._reap)
         self._reap()
-        used = self.now_us()
+        used = self.journal.now_us()
         for _ in range(_MOST_LEFT_PIECES):
             if not self._take(output):
                 break
         self._log.close()
         if left:
-            self.remarks.append(f"{len(left)} of its processes could not be killed.")
+            self.journal.remarks.append(f"{len(left)} of its processes could not be killed.")
         if self._ran_out_of_memory():
-            self.remarks.append(f"It ran into its memory limit of {self.order.memory_bytes / _GIB:g} GiB; memoryGiB raises it.")
+            self.journal.remarks.append(f"It ran into its memory limit of {self.order.memory_bytes / _GIB:g} GiB; memoryGiB raises it.")
         if self._log.lost:
-            self.remarks.append(f"{self._log.lost:,} bytes of its output could not be written to the disk.")
+            self.journal.remarks.append(f"{self._log.lost:,} bytes of its output could not be written to the disk.")
         try:
             cgroups.remove(self._groups)
         except SandboxError as error:
-            self.remarks.append(str(error))
-        self._report("Ended", durable=True, used=used)
-        (self._folder / CONTROL_FILE).unlink(missing_ok=True)
+            self.journal.remarks.append(str(error))
+        code, name = _exit(self._status)
+        self.journal.exit_code, self.journal.signal = NOT_STARTED if self.journal.problem else code, name
+        self.journal.reason = self._stop.reason if self._stop else ""
+        self.journal.write("Ended", durable=True, used_us=used)
 
     def _ran_out_of_memory(self) -> bool:
         for group in self._groups:
@@ -279,30 +268,6 @@ class Supervisor:
                         if line.startswith("oom_kill ") and line != "oom_kill 0":
                             return True
         return False
-
-    def _report(self, state: str, *, durable: bool, used: int | None = None) -> None:
-        code, name = _exit(self.exit_status)
-        report = Report(
-            token=self.order.token,
-            state="Ended" if state == "Ended" else "Running",
-            started_at=self._started.isoformat(timespec="microseconds"),
-            used_us=self.now_us() if used is None else used,
-            exit_code=NOT_STARTED if self.problem else code,
-            signal=name,
-            reason=self.stop.reason if self.stop else "",
-            problem=self.problem,
-            remarks=self.remarks,
-            boot=boot_id(),
-        )
-        while True:
-            try:
-                report.write(self._folder, durable=durable)
-            except OSError:
-                if state != "Ended" or not self._folder.is_dir():
-                    return  # The next beat tries again; without the folder nobody would read it.
-                time.sleep(1)  # The job is over and costs nothing any more: its end is told once the disk takes it.
-            else:
-                return
 
 
 def _told_within(pipe: int, seconds: float) -> str:

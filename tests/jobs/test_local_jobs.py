@@ -96,7 +96,6 @@ async def test_a_variable_that_is_not_there_is_told_when_it_is_applied(tmp_path:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"image": "alpine"}, "runs no images as jobs"),
         ({"hardware": "L4"}, "allocates no accelerators"),
         ({"accelerators": 1}, "allocates no accelerators"),
         ({"serve": {"family": "f", "port": 80}}, "no jobs that serve"),

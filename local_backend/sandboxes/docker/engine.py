@@ -67,6 +67,11 @@ class DockerEngine:
         return self._facts
 
     @property
+    def images(self) -> Images:
+        """Its images."""
+        return self._images
+
+    @property
     def clean(self) -> bool:
         """Whether nothing of a failed start waits for its removal."""
         return not self._losses

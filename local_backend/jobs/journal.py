@@ -1,0 +1,77 @@
+"""What a supervisor writes down of its job, and its clock: the same for commands on this machine and for images."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from local_backend.jobs.order import CONTROL_FILE, Order, Report, boot_id
+
+
+@dataclass
+class Journal:
+    """One job's."""
+
+    order: Order
+    reason: str = ""
+    """Why it was stopped; empty where it ended by itself."""
+    exit_code: int | None = None
+    signal: str = ""
+    problem: str = ""
+    remarks: list[str] = field(default_factory=list)
+    _started: datetime | None = None
+    _zero: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """The job's."""
+        return Path(self.order.folder)
+
+    def start(self) -> None:
+        """The job's time begins."""
+        self._started, self._zero = datetime.now(UTC), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+    @property
+    def running(self) -> bool:
+        """Whether its time has begun."""
+        return self._started is not None
+
+    def now_us(self) -> int:
+        """Time since the start, 0 before; sleep of the machine counts, and nobody can set it."""
+        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self._zero) // 1000 if self.running else 0
+
+    def open_control(self) -> int:
+        """The pipe through which a scheduler speaks; its descriptor."""
+        path = self.folder / CONTROL_FILE
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        # Open for writing too: else the pipe would be at its end whenever nobody else has it open.
+        return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def write(self, state: Literal["Preparing", "Running", "Ended"], *, durable: bool = False, used_us: int | None = None) -> None:
+        """Write the report. An end is tried again until the disk takes it: the job is over then, and costs nothing any more."""
+        report = Report(
+            token=self.order.token,
+            state=state,
+            started_at=self._started.isoformat(timespec="microseconds") if self._started is not None else "",
+            used_us=self.now_us() if used_us is None else used_us,
+            exit_code=self.exit_code,
+            signal=self.signal,
+            reason=self.reason,
+            problem=self.problem,
+            remarks=self.remarks,
+            boot=boot_id(),
+        )
+        while True:
+            try:
+                report.write(self.folder, durable=durable)
+            except OSError:
+                if state != "Ended" or not self.folder.is_dir():
+                    return  # The next one is tried; without the folder nobody would read it.
+                time.sleep(1)
+            else:
+                break
+        if state == "Ended":
+            (self.folder / CONTROL_FILE).unlink(missing_ok=True)

@@ -56,7 +56,12 @@ _Key = Annotated[str, Header(alias=IDEMPOTENCY_HEADER, max_length=200, pattern=r
 
 
 def create_app(
-    backend: Backend, *, policy: AccessPolicy, presence: Presence | None = None, clock: Callable[[], float] = time.monotonic
+    backend: Backend,
+    *,
+    policy: AccessPolicy,
+    presence: Presence | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    metrics: bool = False,
 ) -> FastAPI:
     """The application for one listener. `clock` is a steady one, in seconds; `presence` is shared by the listeners of one server."""
     presence = presence or Presence(clock)
@@ -75,7 +80,7 @@ def create_app(
         sandbox_routes(backend, limits=policy.limits, presence=presence),
         job_routes(backend, limits=policy.limits, presence=presence),
     )
-    for router in (*rooms, hardware_routes(backend), *shared):
+    for router in (*rooms, hardware_routes(backend, metrics=metrics), *shared):
         app.include_router(router, prefix=PREFIX)
     _answer_errors(app)
     document: dict[str, Any] = {}

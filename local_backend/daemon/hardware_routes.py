@@ -1,16 +1,29 @@
-"""The route to the server's machine: its accelerators, who uses them, and the machine around them."""
+"""The routes to the server's machine: its accelerators, who uses them, the machine around them; and all in figures, for Prometheus."""
+
+import asyncio
+from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from local_backend.daemon.access import Role
 from local_backend.daemon.answers import answer, caller_of
+from local_backend.daemon.metrics import MEDIA_TYPE, metrics_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView, MigDevice
 
 
-def hardware_routes(backend: Backend) -> APIRouter:
-    """The routes over one backend."""
+def hardware_routes(backend: Backend, *, metrics: bool = False) -> APIRouter:
+    """The routes over one backend; with `metrics` also the one that Prometheus reads."""
     router = APIRouter()
+    if metrics:
+
+        @router.get("/metrics", status_code=HTTPStatus.OK, response_class=PlainTextResponse)
+        async def tell_metrics() -> Response:
+            """Devices, the machine, sandboxes and groups as Prometheus reads them (text format 0.0.4)."""
+            view, snapshot, info = await asyncio.gather(backend.gpus(), backend.snapshot(), backend.info())
+            text = metrics_text(view, snapshot.groups, info.sandboxes_running)
+            return Response(text.encode("utf-8", "replace"), media_type=MEDIA_TYPE)
 
     @router.get("/gpus", response_model=HardwareView)
     async def gpus(request: Request, history: bool = False) -> Response:  # noqa: FBT001, FBT002 - a parameter of the query

@@ -76,7 +76,7 @@ async def serving(
         if listen is not None:
             policy = _tcp_policy(listen, tokens, limits)
             context = tls_context(listen)
-            app = create_app(backend, policy=policy, presence=presence, clock=clock)
+            app = create_app(backend, policy=policy, presence=presence, clock=clock, metrics=listen.metrics)
             listening = await tcp_socket(listen)
             port = listening.getsockname()[1]
             await stack.enter_async_context(_running(app, listening, context, limits, presence, unix=False))

@@ -37,6 +37,8 @@ class TcpListen:
     """Further names that clients call this server by (their Host header)."""
     origins: tuple[str, ...] = ()
     """Web origins whose pages may ask; none by default."""
+    metrics: bool = False
+    """Whether Prometheus may read `/v1/metrics` here, with a token as everybody."""
 
 
 def unix_socket(path: Path) -> tuple[socket.socket, Callable[[], None]]:

@@ -30,6 +30,7 @@ class LocalHosting:
             key=request.key,
             behind_proxy=request.behind_proxy,
             names=request.names,
+            metrics=request.metrics,
         )
         async with serving(backend, listen=listen, tokens=home / FILE_NAME) as served:
             scheme = "https" if request.certificate is not None else "http"

@@ -27,6 +27,8 @@ class ListenRequest:
     """Somebody else speaks TLS in front of it."""
     names: tuple[str, ...] = ()
     """Further names by which clients call it."""
+    metrics: bool = False
+    """Whether Prometheus may read `/v1/metrics` there."""
 
 
 class TokenFact(ContractModel):

@@ -41,7 +41,10 @@ class ListenType(click.ParamType[tuple[str, int]]):
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="PEM file with its key.")
 @click.option("--behind-proxy", is_flag=True, help="Somebody else speaks TLS in front of it: allows plain HTTP beyond this machine.")
 @click.option("--host", "names", multiple=True, metavar="NAME", help="A further name by which clients call this server. May be repeated.")
-def command(listen: tuple[str, int], tls_cert: Path | None, tls_key: Path | None, names: tuple[str, ...], *, behind_proxy: bool) -> int:
+@click.option("--metrics", is_flag=True, help="Also answer Prometheus at /v1/metrics: GPUs, the machine, sandboxes, groups' money.")
+def command(
+    listen: tuple[str, int], tls_cert: Path | None, tls_key: Path | None, names: tuple[str, ...], *, behind_proxy: bool, metrics: bool
+) -> int:
     """Let other machines look and act, with a token each (`nodus-tui token create`), until Ctrl-C.
 
     The workspace's scheduler is started where none runs, and goes on when this ends. With `nodus-tui --in-process serve` this process does
@@ -53,7 +56,9 @@ def command(listen: tuple[str, int], tls_cert: Path | None, tls_key: Path | None
     if chosen_way().url:
         raise click.UsageError("serve shows this machine's workspace: leave out --connect, or unset NODUS_URL")
     host = hosting()
-    request = ListenRequest(listen[0], listen[1], certificate=tls_cert, key=tls_key, behind_proxy=behind_proxy, names=names)
+    request = ListenRequest(
+        listen[0], listen[1], certificate=tls_cert, key=tls_key, behind_proxy=behind_proxy, names=names, metrics=metrics
+    )
     return asyncio.run(_serve(host, request))
 
 

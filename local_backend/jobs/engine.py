@@ -93,6 +93,8 @@ class JobEngine:
         """Set whenever a job has ended."""
         self._work: asyncio.Task[None] | None = None
         self._closing = False
+        self._unreadable: set[str] = set()
+        """Jobs of which that was told."""
 
     async def open(self) -> None:
         """Find the jobs that have not ended, and go on with them."""
@@ -140,14 +142,21 @@ class JobEngine:
                     await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS if self._jobs else None)
                 except TimeoutError:
                     continue
-        except (NodusError, OSError) as error:
+        except NodusError as error:
             # The disk takes nothing any more: the backend lets go of this engine, and begins from the disk when it does.
-            _log.error("jobs are not looked after: %s", error)
+            _log.error("jobs are not looked after: %s", error.detail)
 
     async def _look(self) -> None:
         for name, record in tuple(self._jobs.items()):
-            if name not in self._busy and record.token:
+            if name in self._busy or not record.token:
+                continue
+            try:
                 await self._look_at(record)
+            except OSError as error:
+                # The others go on; this one may be read again.
+                if name not in self._unreadable:
+                    _log.error("job %s cannot be looked at: %s", name, error)
+                self._unreadable.add(name)
         if self._may_start and not self._closing:
             await self._start_waiting()
 

@@ -61,6 +61,8 @@ def alive(folder: Path) -> bool:
 
 def give_up(folder: Path, token: str) -> bool:
     """Take a launch back that left no report: a supervisor of it that comes later ends at once. False where it has come meanwhile."""
+    if not folder.is_dir():
+        return True  # Its folder is made before it is launched.
     with _lock(folder) as mine:
         if not mine or read_report(folder, token) is not None:
             return False

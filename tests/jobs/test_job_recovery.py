@@ -1,0 +1,153 @@
+"""What the next scheduler makes of jobs that the one before it left at any point: started once, ended once, booked rightly."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from job_place import job, job_folder, job_now, log_with, processes_of, record_of, supervisor_of, until, whole_log, workspace
+
+from local_backend.jobs.deadlines import charge
+from local_backend.jobs.describing import deadlines_of
+from local_backend.jobs.launching import order_for, prepare
+from local_backend.jobs.order import read_report
+from local_backend.jobs.process_tree import kill_all
+from local_backend.jobs.supervising import alive, give_up, launch, tell_to_stop
+from local_backend.storage.job_records import JobRecord
+from nodus_tui.contract.money import usd_from_nano
+
+pytestmark = pytest.mark.timeout(60)
+GRACE = timedelta(seconds=2)
+
+
+def with_token(folder: Path, token: str) -> None:
+    """What a scheduler leaves that is killed between the word and the deed."""
+    connection = sqlite3.connect(folder / "home" / "nodus.db")
+    connection.execute("UPDATE jobs SET token = ?", (token,))
+    connection.commit()
+    connection.close()
+
+
+def made(folder: Path, command: str) -> JobRecord:
+    """A job's record and folder, without any scheduler."""
+    (document,) = job(command=command)
+    spec = document.resource.spec.to_document()
+    record = JobRecord("work", {"name": "work"}, spec, None, cap=10**12, rate=36 * 10**9, created_at=datetime.now(UTC), token="one")
+    prepare(folder / "home", record)
+    return record
+
+
+async def test_a_launch_that_was_written_down_and_not_made_is_made_once(tmp_path: Path) -> None:
+    command = "echo started >> ran; sleep 0.2; cat ran"
+    async with workspace(tmp_path, role="look") as looker:
+        # Nobody schedules: the job waits.
+        await looker.apply(job(command=command))
+        assert (await job_now(looker))[1].phase == "Pending"
+    with_token(tmp_path, "lost")
+    async with workspace(tmp_path) as backend:
+        assert (await until(backend)).phase == "Succeeded"
+        assert await whole_log(backend) == "started\n"
+
+
+def test_a_supervisor_that_comes_after_its_launch_was_given_up_starts_nothing(tmp_path: Path) -> None:
+    record = made(tmp_path, "touch ran")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=1 << 20)
+    folder = job_folder(tmp_path)
+    (folder / "token").write_text(record.token)
+    assert give_up(folder, record.token)
+    late = subprocess.run([sys.executable, "-m", "local_backend.jobs.supervisor"], input=order.to_text().encode(), timeout=30, check=False)
+    assert late.returncode == 1
+    assert read_report(folder, record.token) is None
+    assert not (folder / "work" / "ran").exists()
+
+
+def test_a_second_supervisor_of_the_same_job_starts_nothing(tmp_path: Path) -> None:
+    record = made(tmp_path, "echo started >> ran; sleep 300")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=1 << 20)
+    folder = job_folder(tmp_path)
+    launch(order, os.environ)
+    assert alive(folder)
+    assert not give_up(folder, record.token)
+    text = order.to_text().encode()
+    subprocess.run([sys.executable, "-m", "local_backend.jobs.supervisor"], input=text, timeout=30, check=False)
+    assert len((folder / "work" / "ran").read_text().splitlines()) <= 1
+    assert tell_to_stop(folder, "Killed")
+    while alive(folder):
+        pass
+    report = read_report(folder, record.token)
+    assert report is not None
+    assert (report.state, report.reason) == ("Ended", "Killed")
+    assert not tell_to_stop(folder, "Killed")
+
+
+async def test_after_the_machine_went_down_its_time_is_booked_as_of_the_last_report(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up; printf data > kept; sleep 300", outputs=["kept"]))
+        await log_with(backend, "up")
+        record = await record_of(backend)
+    os.kill(supervisor_of(tmp_path), signal.SIGKILL)
+    kill_all(lambda: processes_of(record.token), seconds=10)
+    path = job_folder(tmp_path) / "report.json"
+    report = {**json.loads(path.read_text()), "boot": "another", "used_us": 7_000_000}
+    path.write_text(json.dumps(report))
+    async with workspace(tmp_path) as backend:
+        status = await until(backend)
+        assert (status.phase, status.reason) == ("Interrupted", "Interrupted")
+        assert status.cost_usd == usd_from_nano(charge(7_000_000, record.rate)) == Decimal("0.07")
+        assert status.started_at is not None
+        assert status.ended_at == status.started_at + timedelta(seconds=7)
+        assert [each.path for each in status.outputs] == ["kept"]
+
+
+async def test_a_kill_that_was_written_down_is_done_by_the_next_scheduler(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up; sleep 300"))
+        await log_with(backend, "up")
+    connection = sqlite3.connect(tmp_path / "home" / "nodus.db")
+    connection.execute("UPDATE jobs SET stop = 'Killed'")
+    connection.commit()
+    connection.close()
+    async with workspace(tmp_path) as backend:
+        assert (await until(backend)).reason == "Killed"
+
+
+async def test_outputs_that_were_being_kept_are_kept_anew(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="while [ ! -e go ]; do sleep 0.05; done; printf data > out", outputs=["out"]))
+        await until(backend, "Running")
+    (job_folder(tmp_path) / "outputs").mkdir()
+    (job_folder(tmp_path) / "outputs" / "half").write_text("of an earlier try")
+    (job_folder(tmp_path) / "work" / "go").touch()
+    async with asyncio.timeout(30):
+        while alive(job_folder(tmp_path)):
+            await asyncio.sleep(0.02)
+    async with workspace(tmp_path) as backend:
+        status = await until(backend)
+        assert [each.path for each in status.outputs] == ["out"]
+    assert not (job_folder(tmp_path) / "outputs" / "half").exists()
+
+
+async def test_a_full_disk_keeps_jobs_from_starting_and_says_so(tmp_path: Path) -> None:
+    async with workspace(tmp_path, "minFreeDiskMiB: 1000000000\n") as backend:
+        await backend.apply(job(command="true"))
+        _, status = await job_now(backend)
+        async with asyncio.timeout(30):
+            while status.reason is None:
+                await asyncio.sleep(0.02)
+                _, status = await job_now(backend)
+        assert (status.phase, status.reason) == ("Pending", "DiskAlmostFull")
+
+
+def test_an_order_comes_through_as_it_was_given(tmp_path: Path) -> None:
+    record = made(tmp_path, "true")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=7)
+    again = type(order).from_text(order.to_text())
+    assert again == replace(order, command=list(order.command))

@@ -13,7 +13,7 @@ from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.episodes.conversation import Answered, CallModel, OutOfTurns, RunTools, next_step
 from local_backend.episodes.metering import GroupBooks, Reservation, message_of
 from local_backend.episodes.stop import StoppedError, StopSignal
-from local_backend.episodes.workplace import BudgetError, SandboxLimitError, Workplace
+from local_backend.episodes.workplace import BudgetError, SandboxLimitError, SpoiltError, Workplace
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.retries import RetryPolicy
 from local_backend.models.token_bound import LastCall, input_bound
@@ -77,7 +77,14 @@ class Blocked:
     message: str
 
 
-Ending = Answered | Parked | Broke | Stopped | Blocked
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """The agent left files that cannot be judged: an answer that nobody can read."""
+
+    message: str
+
+
+Ending = Answered | Parked | Broke | Stopped | Blocked | Spoilt
 
 
 class Episode:
@@ -122,27 +129,31 @@ class Episode:
         messages = await self._books.conversation(self._run)
         if self._workplace is None:
             return await self._go_on(messages)
-        worked = False
-        try:
-            ending = await self._go_on(messages)
-            worked = True
-        except BudgetError as refused:
-            ending = Blocked(str(refused))
-        except SandboxLimitError as limit:
-            ending = Broke(Reason.SANDBOX_LIMIT_REACHED, str(limit))
-        except SandboxError as error:
-            ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error}")
-        except OSError as error:  # This machine's own doing: the disk with the kept files, say.
-            ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error.strerror or type(error).__name__}")
-        except StoppedError:
-            ending = Stopped()
+        ending, worked = await self._work(messages)
         kept = await self._workplace.leave()
         use = self._run.sandbox
+        if isinstance(ending, Answered) and self._workplace.spoilt:
+            return Spoilt(self._workplace.spoilt)
         if worked and not kept and use is not None and use.not_kept:
             use.lost = self._run.turns > 0
             if isinstance(ending, Answered):
                 return Broke(Reason.INFRASTRUCTURE_FAILURE, use.not_kept)
         return ending
+
+    async def _work(self, messages: list[ChatMessage]) -> tuple[Ending, bool]:
+        """Go on with a sandbox: how it ended, and whether the sandbox was well at the end."""
+        try:
+            return await self._go_on(messages), True
+        except (BudgetError, SpoiltError) as ended:
+            return (Blocked if isinstance(ended, BudgetError) else Spoilt)(str(ended)), False
+        except SandboxLimitError as limit:
+            return Broke(Reason.SANDBOX_LIMIT_REACHED, str(limit)), False
+        except SandboxError as error:
+            return Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error}"), False
+        except OSError as error:  # This machine's own doing: the disk with the kept files, say.
+            return Broke(Reason.INFRASTRUCTURE_FAILURE, f"the sandbox failed: {error.strerror or type(error).__name__}"), False
+        except StoppedError:
+            return Stopped(), False
 
     async def _go_on(self, messages: list[ChatMessage]) -> Ending:
         while True:

@@ -22,7 +22,7 @@ from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.models.wire import ToolCall
 from local_backend.sandboxes.interface import Limits, Sandbox, SandboxError, SandboxRequest, User
 from local_backend.sandboxes.pool import Place, SandboxPool
-from local_backend.sandboxes.running import fetch_folder, put_archive, put_files
+from local_backend.sandboxes.running import SandboxFileError, fetch_folder, put_archive, put_files
 from local_backend.storage.artifacts import Artifacts
 from local_backend.storage.records import RunRecord, SandboxUse
 from local_backend.tools.toolbox import Toolbox, ToolOutcome
@@ -53,6 +53,10 @@ _RESTARTED = (
 
 Rate = Callable[[str, float, float], int]
 """Nano-dollars an hour of some hardware with so many CPUs and GiB of memory."""
+
+
+class SpoiltError(Exception):
+    """The agent left files that nobody can take out of its sandbox: its own doing, and the sandbox's failure in nothing."""
 
 
 class BudgetError(Exception):
@@ -102,6 +106,8 @@ class Workplace:
         self._sandbox: Sandbox | None = None
         self._place: Place | None = None
         self._toolbox: Toolbox | None = None
+        self.spoilt = ""
+        """Why the agent's own files cannot be judged, as a sentence; empty while they can."""
         self._counts = False
         """Whether its time counts under the budgets at this moment."""
         self._calling: asyncio.Future[ToolOutcome] | None = None
@@ -207,6 +213,8 @@ class Workplace:
     async def _start(self) -> None:
         if self._interrupted:
             raise StoppedError
+        if self.spoilt:
+            raise SpoiltError(self.spoilt)
         use = self._use
         if self._run.turns > 0 and not use.kept:  # The conversation builds on work that is not there.
             raise SandboxError(use.not_kept or "the agent's files were not kept")
@@ -381,6 +389,8 @@ class Workplace:
                 async with asyncio.timeout(HURRY_SECONDS if self._stop.now else KEEP_SECONDS):
                     await self._keep(sandbox)
             except (SandboxError, OSError, TimeoutError) as error:
+                if isinstance(error, SandboxFileError):
+                    self.spoilt = f"the files that the agent left cannot be taken out of its sandbox: {error}"
                 self._use.kept = False
                 self._use.not_kept = f"the agent's files could not be taken out of its sandbox: {_sentence(error)}"
                 _log.warning("run %s: %s", self._run.name, self._use.not_kept)

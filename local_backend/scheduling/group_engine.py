@@ -15,7 +15,7 @@ from typing import Protocol
 from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Stopped
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Spoilt, Stopped
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import FILES_GONE, Workplace, Workplaces, stored_workbench
@@ -27,7 +27,7 @@ from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, e
 from local_backend.storage.records import RunRecord, SandboxUse, TaskRow
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 
 _TELL_SECONDS = 0.2
@@ -294,6 +294,8 @@ class GroupEngine:
                 workplace=workplace,
             )
             ending: Ending | Graded = await episode.converse()
+            if isinstance(ending, Spoilt):
+                ending = Graded(Grade(Verdict.INVALID_OUTPUT, 0.0, ending.message)) if self._grader is not None else Answered("")
             if isinstance(ending, Answered) and self._grader is not None:
                 if self._has_files(run):
                     ending = await self._grade(run, ending.text, stop, self._grader)

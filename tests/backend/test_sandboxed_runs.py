@@ -139,6 +139,18 @@ async def test_an_idle_sandbox_is_stopped_with_its_files_kept_and_started_again_
     assert result.splitlines()[1:3] == ["kept", "/task/deep"]
 
 
+async def test_files_that_nobody_can_take_out_are_the_agent_s_own_doing_and_scored_as_unreadable(place: Place, server: ModelServer) -> None:
+    plays(server, [asks(("bash", {"command": "truncate -s 1T huge"})), asks(("submit", {"answer": "1"}))])
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), worker(), group(tasks=1))
+        await at_rest(backend)
+        told = await run_status(backend, "campaign-c001")
+        message = (await backend.transcript("campaign-c001")).grader_message
+        assert await nothing_left(backend)
+    assert (told.phase, told.verdict) == (RunPhase.SUCCEEDED, Verdict.INVALID_OUTPUT)
+    assert "larger than" in message
+
+
 async def test_a_stopped_scheduler_keeps_the_files_and_the_next_goes_on_from_them(place: Place, server: ModelServer) -> None:
     waiting = asyncio.Event()
 

@@ -354,7 +354,7 @@ class LocalBackend:
         if self._scheduler is None:
             return
         for name in plan.budgets:
-            await self._scheduler.budgets.reload(name)
+            await self._scheduler.budget_changed(name)
         for name, cap, max_active in plan.raises:
             engine = await self._scheduler.engine(name)
             await engine.raise_cap(cap)

@@ -114,9 +114,9 @@ class BudgetBook:
 
     # The budgets.
 
-    def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = ()) -> None:
+    def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = (), closed: bool = False) -> None:
         """Enter a budget, or change one; `spent` is what stands on record for its scope in the period, `told` the thresholds told."""
-        state = _State(ceiling, ceiling.period_start(now), spent, told=set(told))
+        state = _State(ceiling, ceiling.period_start(now), spent, told=set(told), closed=closed and ceiling.block)
         state.in_flight = sum(worst for work, worst in self._calls.values() if ceiling.covers(work))
         state.computing = {key for key, each in self._compute.items() if ceiling.covers(each.work)}
         self._states[ceiling.name] = state

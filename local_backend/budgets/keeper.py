@@ -59,12 +59,12 @@ class Acts:
     """What the keeper has done by others: stopping what a budget may not pay for any more, and having it gone on with."""
 
     def __init__(
-        self, stop: Callable[[str, Refusal], Awaitable[None]], go_on: Callable[[str], Awaitable[None]], tell: Callable[[Notice], None]
+        self, stop: Callable[[str, Refusal], Awaitable[None]], go_on: Callable[[], Awaitable[None]], tell: Callable[[Notice], None]
     ) -> None:
         self.stop = stop
         """End the work in a budget's scope gracefully."""
         self.go_on = go_on
-        """A budget has room again: go on with what it had stopped."""
+        """Budgets may have room again: go on with what they had stopped, where they have."""
         self.tell = tell
         """Pass a notice on; must not wait."""
 
@@ -79,8 +79,8 @@ class BudgetKeeper:
         self._budgets: dict[str, Budget] = {}
         self._baselines: dict[str, int] = {}
         self._changed = asyncio.Event()
-        self._freed: set[str] = set()
-        """Budgets that may pay again for what they had stopped."""
+        self._freed = False
+        """Whether a new period has begun, so that what budgets had stopped may have room again."""
         self._published: dict[str, dict[str, JsonValue]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -97,7 +97,6 @@ class BudgetKeeper:
         if not rows:
             self.book.remove(name)
             self._budgets.pop(name, None)
-            self._freed.add(name)
             await self._store.commit([("DELETE FROM budget_states WHERE name = ?", (name,))])
             self.touch()
             return
@@ -118,13 +117,14 @@ class BudgetKeeper:
         if limit_raised:
             told = [percent for percent in told if percent * ceiling.limit <= 100 * self.book.spent(name, now)]
         spent = await self._on_record(ceiling, ceiling.period_start(now)) - (0 if ceiling.monthly else baseline)
-        self.book.put(ceiling, spent=max(0, spent), now=now, told=told)
-        if before is not None:
-            self._freed.add(name)
+        status = json.loads(rows[0]["status"])
+        # What an earlier scheduler closed stays closed: what it had stopped is not to be overtaken by what is smaller.
+        closed = before is None and same_period and bool(status.get("blocking"))
+        self.book.put(ceiling, spent=max(0, spent), now=now, told=told, closed=closed)
         self._budgets[name] = budget
         self._baselines[name] = baseline
-        self._published[name] = json.loads(rows[0]["status"])
-        await self._store.commit([self._state_row(name, now)])
+        self._published[name] = status
+        await self._store.commit([self._state_row(name, now), *(self._told(now) if self._task is not None else ())])
         self.touch()
 
     async def _on_record(self, ceiling: Ceiling, since: datetime) -> int:
@@ -151,7 +151,8 @@ class BudgetKeeper:
     def now(self) -> datetime:
         """The scheduler's clock, with periods that are due begun."""
         now = self._clock()
-        self._freed.update(self.book.roll(now))
+        if self.book.roll(now):
+            self._freed = True
         return now
 
     # Acting.
@@ -165,7 +166,15 @@ class BudgetKeeper:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+
+    async def settle(self) -> None:
+        """The last word of a scheduler that ends: what its work spent since it last told of it."""
+        if self._task is None:
+            return
+        try:
+            await self._store.commit(self._told(self.now))
+        except NodusError as error:
+            _log.error("the last status of the budgets could not be kept: %s", error.detail)
 
     async def _keep(self, acts: Acts) -> None:
         while True:
@@ -200,10 +209,10 @@ class BudgetKeeper:
             notice = Notice(self._budgets[name], percent, self.book.spent(name, now), self.book.ceiling(name).limit, now)
             _log.warning("%s", notice.sentence())
             acts.tell(notice)
-        freed, self._freed = self._freed, set()
+        freed, self._freed = self._freed, False
         await self._store.commit(self._told(now))
-        for name in freed:
-            await acts.go_on(name)
+        if freed:
+            await acts.go_on()
 
     def refused(self, name: str) -> None:
         """A budget did not pay for something: it is closed until it changes or its next period begins."""

@@ -30,7 +30,7 @@ class Actions:
         if isinstance(action, Retry | Resume):
             return action.group
         if action.kind != "AgentRun":
-            return action.name
+            return action.name if action.kind == "AgentGroup" else ""
         rows = await self._store.read("SELECT group_name FROM runs WHERE name = ?", (action.name,))
         return str(rows[0]["group_name"]) if rows else ""
 
@@ -222,7 +222,7 @@ class Actions:
         kept = await self._store.read("SELECT name FROM runs WHERE ? = 'AgentGroup' AND group_name = ?", (action.kind, action.name))
         await self._store.commit([*statements, event(self._clock(), "Deleted", action.kind, action.name)])
         if action.kind == "Budget":
-            await self._scheduler.budgets.reload(action.name)
+            await self._scheduler.budget_changed(action.name)
         for row in kept:
             self._scheduler.workplaces.artifacts.remove(row["name"])
         change = Change(kind=action.kind, name=action.name, field="", old="there", new="deleted")

@@ -88,7 +88,9 @@ class Scheduler:
 
     async def start_unfinished(self) -> None:
         """Go on with every group that is neither ended nor interrupted."""
-        self.budgets.start(Acts(self._stop_for_budget, self._go_on_for_budget, self._notices.tell))
+        self.budgets.start(Acts(self._stop_for_budget, self._go_on_for_budgets, self._notices.tell))
+        # A raise, a deletion or a month's end may have come when nobody was there to act on it.
+        await self._go_on_for_budgets()
         rows = await self._store.read("SELECT name, phase FROM groups ORDER BY seq")
         for row in rows:
             if not GroupPhase(row["phase"]).at_rest:
@@ -110,8 +112,13 @@ class Scheduler:
             if engine is not None and self.budgets.book.ceiling(budget).covers(engine.books.purse.work):
                 await engine.stop_for_budget()
 
-    async def _go_on_for_budget(self, budget: str) -> None:
-        """What a budget stopped goes on: ended runs as new attempts, waiting ones by a look. Other budgets are asked as ever."""
+    async def budget_changed(self, name: str) -> None:
+        """A budget was made, changed or deleted: it counts as it is from here on, and what had no room may have it."""
+        await self.budgets.reload(name)
+        await self._go_on_for_budgets()
+
+    async def _go_on_for_budgets(self) -> None:
+        """What budgets stopped goes on where they have room: ended runs as new attempts, waiting ones by a look."""
         rows = await self._store.read(
             "SELECT DISTINCT group_name FROM runs WHERE current AND phase = ? AND reason = ?", (RunPhase.CANCELLED, Reason.BUDGET_EXCEEDED)
         )
@@ -121,7 +128,7 @@ class Scheduler:
                 engine = await self.engine(name)
                 runs = engine.stopped_by_budget()
                 if runs and not engine.killed and engine.books.purse.refusal() is None:
-                    _log.info("group %s goes on: budget %s has room again", name, budget)
+                    _log.info("group %s goes on: the budgets over it have room again", name)
                     await engine.retry(runs)
                 await self.let_go(name)
                 if not engine.books.group.phase.at_rest:
@@ -256,4 +263,5 @@ class Scheduler:
         await self.budgets.aclose()
         await self._notices.aclose()
         await self.stop(StopOrder.PAUSE, grace_seconds=0)
+        await self.budgets.settle()
         await self._models.aclose()

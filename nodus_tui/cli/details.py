@@ -8,10 +8,15 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.text import safe_text
+from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
+from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
+
+_BAR_CELLS = 24
 
 _NO_LIMIT = 100_000_000
 """Characters of one message that are shown: all that a reply can have."""
@@ -34,6 +39,8 @@ def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> 
         return pairs_text(common + _agent(resource))
     if isinstance(resource, Job):
         return pairs_text(common + _job(resource))
+    if isinstance(resource, Budget):
+        return pairs_text(common + _budget(resource))
     return pairs_text(common + list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True)))
 
 
@@ -82,6 +89,31 @@ def _job(job: Job) -> list[tuple[str, str]]:
         ("Outputs", "\n".join(kept[:_MOST_OUTPUTS] + more)),
         ("Notes", "\n".join(status.notes)),
         ("Log", f"nodus-tui logs job/{job.name}"),
+    ]
+
+
+def _budget(budget: Budget) -> list[tuple[str, str]]:
+    spec, status = budget.spec, budget.status
+    action = "new work is refused and running work stops" if spec.action == "Block" else "nothing is stopped"
+    notify = [*spec.notify.emails, *([command_text(spec.notify.command, _COMMAND_CHARACTERS)] if spec.notify.command else [])]
+    pairs = [
+        ("Scope", scope_text(budget)),
+        ("Limit", f"{display_usd(spec.limit_usd)}, on models, sandboxes and jobs together"),
+        ("At the limit", f"{spec.action}: {action}"),
+        ("Thresholds", ", ".join(f"{percent} %" for percent in spec.thresholds)),
+        ("Notices", "\n".join(["the scheduler's log", *notify])),
+    ]
+    if status is None:
+        return pairs
+    begun = f"{spec.period}, since {time_text(status.period_started_at)}"
+    return [
+        *pairs,
+        ("Period", begun + (f", until {time_text(status.period_ends_at)}" if status.period_ends_at else "")),
+        ("Used", f"{plain(used_bar(budget, _BAR_CELLS))} {used_text(budget)}"),
+        ("Spent", f"{display_usd(status.spent_usd)}; {display_usd(status.left_usd)} left"),
+        ("Blocking", f"yes: {status.message}" if status.blocking else "no"),
+        ("Told", ", ".join(f"{percent} %" for percent in status.thresholds_told)),
+        ("Updated", time_text(status.updated_at)),
     ]
 
 

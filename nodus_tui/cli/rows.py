@@ -8,12 +8,15 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.view_state.budgets import scope_text, standing_word, used_bar, used_text
+from nodus_tui.view_state.cells import plain
 
-RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK"})
+RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT"})
 """Columns of figures."""
 
 _TITLES: dict[str, tuple[str, ...]] = {
@@ -21,11 +24,12 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
     "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "COMMAND"),
+    "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
 
-
 _COMMAND_CHARACTERS = 60
+_BAR_CELLS = 12
 
 
 def titles_of(kind: str) -> tuple[str, ...]:
@@ -33,19 +37,24 @@ def titles_of(kind: str) -> tuple[str, ...]:
     return _TITLES.get(kind, ("KIND", "NAME"))
 
 
-def row_of(resource: Resource) -> tuple[str, ...]:
-    """The cells of one resource, under the columns of its kind."""
-    if isinstance(resource, Agent):
-        return _agent(resource)
-    if isinstance(resource, AgentGroup):
-        return _group(resource)
-    if isinstance(resource, AgentRun):
-        return _run(resource)
-    if isinstance(resource, Environment):
-        return _environment(resource)
-    if isinstance(resource, Job):
-        return _job(resource)
-    return resource.kind, resource.name
+def row_of(resource: Resource, *, bars: bool = False) -> tuple[str, ...]:
+    """The cells of one resource, under the columns of its kind; with `bars` for people, who see a share best as a length."""
+    match resource:
+        case Agent():
+            row = _agent(resource)
+        case AgentGroup():
+            row = _group(resource)
+        case AgentRun():
+            row = _run(resource)
+        case Environment():
+            row = _environment(resource)
+        case Job():
+            row = _job(resource)
+        case Budget():
+            row = _budget(resource, bars=bars)
+        case _:
+            row = resource.kind, resource.name
+    return row
 
 
 def time_text(moment: datetime | None) -> str:
@@ -125,6 +134,25 @@ def _job(job: Job) -> tuple[str, ...]:
         seconds_text(took),
         time_text(status.started_at),
         command,
+    )
+
+
+def _budget(budget: Budget, *, bars: bool) -> tuple[str, ...]:
+    spec, status = budget.spec, budget.status
+    used, limit, scope = used_text(budget), display_usd(spec.limit_usd), scope_text(budget)
+    if status is None:
+        return budget.name, "-", "-", limit, "-", "-", spec.action, spec.period, "-", scope
+    return (
+        budget.name,
+        f"{plain(used_bar(budget, _BAR_CELLS))} {used:>4}" if bars else used,
+        display_usd(status.spent_usd),
+        limit,
+        display_usd(status.left_usd),
+        standing_word(status),
+        spec.action,
+        spec.period,
+        time_text(status.period_ends_at),
+        scope,
     )
 
 

@@ -241,3 +241,30 @@ async def test_a_job_counts_under_a_budget_and_is_stopped_before_its_ceiling(pla
         with pytest.raises(NodusError) as refused:
             await launch(place, backend, job("another"))
         assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
+
+
+async def test_a_restart_opens_no_budget_and_a_month_that_ended_meanwhile_does(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010", period="Monthly"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2, timeout="24h")))
+        await stopped_by_budget(backend)
+    async with place.backend() as backend:
+        first = await budget_status(backend)
+        assert (first.blocking, first.spent_usd) == (True, server.served * CALL)
+        with pytest.raises(NodusError) as refused:
+            await launch(place, backend, red(group(name="more", tasks=1)))
+        assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
+    assert first.period_ends_at is not None
+    served = server.served
+    place.clock.ahead += first.period_ends_at - place.clock() + timedelta(seconds=1)
+    async with place.backend():
+        await server.until_seen(served + 1)
+
+
+async def test_a_budget_may_have_the_name_of_a_group_and_go(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010", "campaign"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2)))
+        await stopped_by_budget(backend)
+        await backend.act(Delete(kind="Budget", name="campaign"))
+        assert (await at_rest(backend)).coverage.scored == 8

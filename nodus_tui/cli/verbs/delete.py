@@ -19,7 +19,7 @@ from nodus_tui.contract.backend import Backend
 @output_option("table", "json")
 def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> int:
     """Remove each KIND/NAME (agents/solver, groups/demo). A group goes with its runs and all their records, a job with its log and
-    its kept outputs."""
+    its kept outputs. A budget goes, and what it had stopped goes on; what was spent stays on record."""
     named = [split_target(target) for target in targets]
     for (_, name), target in zip(named, targets, strict=True):
         if not name:

@@ -21,7 +21,7 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--all-attempts", is_flag=True, help="Runs whose case another attempt took over too.")
 @output_option("table", "json", "yaml", "csv")
 def command(target: str, name: str | None, group: str, project: str, output: str, *, catalogue: bool, all_attempts: bool) -> int:
-    """List the resources of KIND, or show one. Kinds: agents, groups (ag), runs, jobs, environments (env).
+    """List the resources of KIND, or show one. Kinds: agents, groups (ag), runs, jobs, budgets, environments (env).
 
     -o json and -o yaml print whole resources, as `apply -f -` takes them: one for KIND/NAME, a list (YAML: documents) for KIND.
     """
@@ -49,7 +49,7 @@ def command(target: str, name: str | None, group: str, project: str, output: str
         titles = titles_of(kind)
         emit(csv_text([dict(zip(titles, row_of(each), strict=True)) for each in resources], titles))
     else:
-        emit(table_text(titles_of(kind), [row_of(each) for each in resources], right=RIGHT))
+        emit(table_text(titles_of(kind), [row_of(each, bars=True) for each in resources], right=RIGHT))
     return 0
 
 

@@ -178,11 +178,15 @@ class Episode:
     async def _use_tools(self, step: RunTools) -> ChatMessage | Stopped:
         """Do what the reply asks for, in order. Raises SandboxError, SandboxLimitError."""
         results: list[dict[str, JsonValue]] = []
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             for call in step.calls:
-                results.append(await self._use_tool(call))  # noqa: PERF401 - kept as far as it got when a stop comes
+                began = clock()
+                results.append(await self._use_tool(call))
         except StoppedError:
-            results += [_not_run(call, in_part=place == 0) for place, call in enumerate(step.calls[len(results) :])]
+            lasted = round(clock() - began, 3)
+            results += [_not_run(call, lasted=lasted if place == 0 else None) for place, call in enumerate(step.calls[len(results) :])]
             await self._books.tools_done(self._run, step.turn, results)
             return Stopped()
         row = await self._books.tools_done(self._run, step.turn, results)
@@ -342,9 +346,10 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _not_run(call: ToolCall, *, in_part: bool) -> dict[str, JsonValue]:
-    said = "stopped from outside while it ran; it may have run in part" if in_part else "not run: the run was stopped from outside"
-    return {"callId": call.id, "name": call.name, "text": said, "isError": True, "exitCode": None, "seconds": 0}
+def _not_run(call: ToolCall, *, lasted: float | None) -> dict[str, JsonValue]:
+    """The result of a call that a stop came before; `lasted` is for how many seconds it ran, None where it had not begun."""
+    said = "not run: the run was stopped from outside" if lasted is None else "stopped from outside while it ran; it may have run in part"
+    return {"callId": call.id, "name": call.name, "text": said, "isError": True, "exitCode": None, "seconds": lasted or 0}
 
 
 async def _enter(slot: AbstractAsyncContextManager[None]) -> None:

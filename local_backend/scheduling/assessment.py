@@ -38,6 +38,15 @@ def assess(books: GroupBooks, now: datetime, *, going: int, waits: Mapping[str, 
     return False
 
 
+def rests_interrupted(books: GroupBooks) -> bool:
+    """Whether only interrupted runs are left; then the group rests until a person has them gone on with, and its record says so."""
+    unfinished = [run for run in books.current() if not run.phase.ended]
+    if not unfinished or any(run.phase is not RunPhase.INTERRUPTED for run in unfinished):
+        return False
+    _rest(books, unfinished)
+    return True
+
+
 def _stall(books: GroupBooks, parked: Sequence[RunRecord], short: Mapping[str, int]) -> None:
     group, ledger = books.group, books.ledger
     needs = [ledger.account(name) for name in short]

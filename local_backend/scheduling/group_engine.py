@@ -447,6 +447,9 @@ class GroupEngine:
                 await self._stop_going(list(self._going), order)
         if order is StopOrder.SHUTDOWN:
             await self._rest()
+        else:
+            async with self._lock:
+                await self._services.store.commit(self.books.group_told())
         self._shut.set()
 
     async def _rest(self) -> None:

@@ -15,6 +15,7 @@ from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.workplace import Workplaces
 from local_backend.models.calls import ModelClient
 from local_backend.models.catalogue import ModelCatalogue
+from local_backend.scheduling.assessment import rests_interrupted
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.group_engine import GroupEngine, Services, StartGrader
 from local_backend.scheduling.recovery import clock_set_back, settle_left_over
@@ -84,6 +85,8 @@ class Scheduler:
         for row in left:
             books = await self._load_books(row["name"])
             statements = await settle_left_over(books, clock_back=back)
+            if not books.group.phase.at_rest:
+                rests_interrupted(books)
             await self._store.commit([*statements, *books.group_told()])
 
     async def start_unfinished(self) -> None:

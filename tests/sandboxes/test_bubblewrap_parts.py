@@ -115,10 +115,12 @@ def test_records_take_slots_and_give_them_back(tmp_path: Path) -> None:
     assert all(path.suffix == ".json" for path in (tmp_path / "deep" / "records").iterdir())
 
 
-def test_a_broken_record_is_told_by_name(tmp_path: Path) -> None:
+def test_a_broken_record_is_told_by_name_and_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "00000.json").write_text("{", encoding="utf-8")
-    with pytest.raises(SandboxError, match=r"00000\.json is no record of a sandbox"):
-        Records(tmp_path).all()
+    records = Records(tmp_path)
+    records.take(_record("one"))
+    assert [each.id for each in records.all()] == ["one"]
+    assert "00000.json is no record of a sandbox" in caplog.text
 
 
 def test_somebody_elses_folder_is_not_used(tmp_path: Path) -> None:

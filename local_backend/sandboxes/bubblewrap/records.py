@@ -6,6 +6,7 @@ tenths of a millisecond; called in a thread.
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import stat
@@ -23,6 +24,8 @@ _SLOTS = 10_000
 _HALF_WRITTEN_SECONDS = 60.0
 """A file that was to become a record and is older than this is nobody's any more: its writer was killed."""
 _ROOT_FOLDER = Path("/run/nodus-tui/sandboxes")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ class Records:
             except FileNotFoundError:
                 continue  # It was removed meanwhile.
             except (OSError, ValueError, TypeError, KeyError) as error:
-                raise SandboxError(f"{path} is no record of a sandbox: remove it if nothing runs any more ({error}).") from error
+                # One that is damaged must not hide the others, which belong to every workspace of this machine.
+                _log.warning("%s is no record of a sandbox, and is passed over: remove it if nothing runs any more (%s)", path, error)
 
     def _sweep(self) -> None:
         for path in self._folder.glob(".*"):

@@ -48,7 +48,10 @@ class AgentSandbox(ContractModel):
     max_lifetime: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))] = timedelta(hours=24)
     """Sandbox time of one run, at most, whatever it does; the run ends unscored then."""
     max_cost_usd: PositiveUSD | None = None
-    """Sandbox money of one run, at most: time × the hourly rate of its hardware. The run ends unscored before it passes this."""
+    """Money for the agent's own sandbox, at most: time × the hourly rate of its hardware. The run ends unscored before it passes this.
+
+    Grading comes on top: what has been worked for is graded.
+    """
 
 
 ToolName = Literal["bash", "read", "write", "edit", "submit"]

@@ -21,7 +21,7 @@ from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
 from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, Order
-from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, send
+from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, near_descendants, send
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import Limits, SandboxError
 
@@ -92,6 +92,8 @@ class Supervisor:
         self._status: int | None = None
         """Of the command, as `waitpid` gives it."""
         self._pid = 0
+        self._childless = False
+        """Whether this process had no child, dead or alive, when it last looked."""
         self._groups: tuple[Path, ...] = ()
         self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
         self._selector = selectors.DefaultSelector()
@@ -181,10 +183,11 @@ class Supervisor:
             return True
         if self._status is None:
             return False
-        left = self._tree()
-        if left and self._stop is None:
-            self._ask("", _LEFTOVER_GRACE_US, left)
-        return not left
+        if self._all_gone():
+            return True
+        if self._stop is None:
+            self._ask("", _LEFTOVER_GRACE_US, self._tree())
+        return False
 
     def _look_at_deadlines(self, now: int) -> None:
         if self._stop is None and now >= self.order.ask_us:
@@ -224,11 +227,17 @@ class Supervisor:
         found = descendants(os.getpid())
         return found | cgroups.members(self._groups) - {os.getpid()} if self._groups else found
 
+    def _all_gone(self) -> bool:
+        """Whether nothing of the job is left. What loses its parent becomes a child of this process: without children there is nobody."""
+        self._reap()
+        return self._childless and not cgroups.members(self._groups)
+
     def _reap(self) -> None:
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                self._childless = True
                 return
             if pid == 0:
                 return
@@ -238,8 +247,7 @@ class Supervisor:
     # The end.
 
     def _end(self, output: int) -> None:
-        left = kill_all(self._tree, seconds=_KILL_SECONDS, meanwhile=self._reap)
-        self._reap()
+        left = kill_all(self._tree, seconds=_KILL_SECONDS, near=lambda: near_descendants(os.getpid()), gone=self._all_gone)
         used = self.journal.now_us()
         for _ in range(_MOST_LEFT_PIECES):
             if not self._take(output):

@@ -7,9 +7,12 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import smtplib
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
+from email.errors import MessageError
 from email.message import EmailMessage
 
 from local_backend.budgets.keeper import Notice
@@ -51,7 +54,12 @@ class Notices:
         environ.setdefault("PATH", os.defpath)
         try:
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, env=environ
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=environ,
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             _log.error("the notice of budget %s could not be given to %s: %s", notice.budget.name, command[0], error)
@@ -60,7 +68,9 @@ class Notices:
             async with asyncio.timeout(_COMMAND_SECONDS):
                 await process.communicate(json.dumps(notice_document(notice)).encode())
         except TimeoutError:
-            process.kill()
+            # With what it started: a script's own children would stay.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
             _log.error(
                 "%s took longer than %g s for the notice of budget %s and was killed", command[0], _COMMAND_SECONDS, notice.budget.name
@@ -78,7 +88,7 @@ class Notices:
             return
         try:
             await asyncio.to_thread(self._send, self._smtp, notice, receivers)
-        except (OSError, smtplib.SMTPException) as error:
+        except (OSError, ValueError, MessageError, smtplib.SMTPException) as error:
             _log.error("the notice of budget %s could not be sent by e-mail: %s", notice.budget.name, error)
 
     def _send(self, smtp: SmtpSettings, notice: Notice, receivers: tuple[str, ...]) -> None:
@@ -95,7 +105,9 @@ class Notices:
             if smtp.security == "starttls":
                 server.starttls(context=context)
             if smtp.username is not None and smtp.password_env is not None:
-                server.login(smtp.username, self._environ.get(smtp.password_env, ""))
+                if smtp.password_env not in self._environ:
+                    raise ValueError(f"{smtp.password_env}, which holds the password of {smtp.username}, is not set for the scheduler")
+                server.login(smtp.username, self._environ[smtp.password_env])
             server.send_message(mail)
 
 

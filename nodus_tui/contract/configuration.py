@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.durations import Duration, bounded_duration, parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
+from nodus_tui.contract.resources.budget import EmailAddress
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 
@@ -202,11 +203,17 @@ class SmtpSettings(ContractModel):
     port: int = Field(default=587, ge=1, le=65_535)
     security: Literal["starttls", "tls", "none"] = "starttls"
     """`none` sends in the clear: for a server on this machine."""
-    sender: str = Field(min_length=3, max_length=254, pattern=r"^[^\s@<>,;]+@[^\s@<>,;]+$")
+    sender: EmailAddress
     """The address that notices come from."""
     username: str | None = Field(default=None, max_length=254)
     password_env: EnvironmentVariable | None = None
     """The environment variable that holds the password; never the password itself."""
+
+    @model_validator(mode="after")
+    def _whole_login(self) -> Self:
+        if (self.username is None) != (self.password_env is None):
+            raise PydanticCustomError("smtp_login", "`username` and `passwordEnv` go together: both for a login, neither for none")
+        return self
 
 
 class Configuration(ContractModel):

@@ -47,6 +47,8 @@ class Place:
     environ: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, str] = field(default_factory=dict)
     """US dollars an hour by hardware."""
+    smtp: Mapping[str, Any] | None = None
+    """The configuration's part of that name."""
 
     @property
     def home(self) -> Path:
@@ -63,7 +65,7 @@ class Place:
         if self.base_url:
             own = {"family": "own", "provider": "openai", "name": self.model, "baseURL": self.base_url, "price": price}
             models.append({**own, "maxTries": self.max_tries})
-        return json.dumps({"models": models, "sandboxes": dict(self.sandboxes), "rates": dict(self.rates)})
+        return json.dumps({"models": models, "sandboxes": dict(self.sandboxes), "rates": dict(self.rates), "smtp": self.smtp})
 
     def tasks(self, rows: Sequence[Mapping[str, Any]], name: str = "tasks.jsonl") -> Path:
         """Write a task file."""

@@ -1,5 +1,6 @@
 """Budgets over real campaigns: what they refuse, stop, tell and let go on."""
 
+import asyncio
 import json
 import sys
 from datetime import timedelta
@@ -7,6 +8,8 @@ from decimal import Decimal
 
 import pytest
 from agents_at_work import launch, nothing_left, plays, worker
+from aiosmtpd.handlers import Message
+from aiosmtpd.smtp import SMTP
 from engine_place import (
     PRICE_INPUT,
     PRICE_OUTPUT,
@@ -130,6 +133,25 @@ async def test_notify_stops_nothing_and_tells_each_threshold_once(place: Place, 
     assert not found.blocking
     assert sorted(letter["percent"] for letter in letters_told) == [50, 80, 100]
     assert {letter["limitUSD"] for letter in letters_told} == {"0.0005"}
+
+
+async def test_each_threshold_is_one_letter_through_the_configured_server(place: Place, server: ModelServer) -> None:
+    subjects: list[str] = []
+
+    class Box(Message):
+        def handle_message(self, message: object) -> None:
+            subjects.append(str(message["Subject"]))  # type: ignore[index]  # an email.message.Message
+
+    post = await asyncio.get_running_loop().create_server(lambda: SMTP(Box(), hostname="localhost"), "127.0.0.1", 0)
+    async with post:
+        port = post.sockets[0].getsockname()[1]
+        place.smtp = {"host": "127.0.0.1", "port": port, "security": "none", "sender": "nodus@example.com"}
+        async with place.backend() as backend:
+            await launch(place, backend, budget("0.0005", action="Notify", notify={"emails": ["a@example.com"]}))
+            await launch(place, backend, environment(), agent(), red(group(tasks=20)))
+            await at_rest(backend)
+            await told(backend, (50, 80, 100))
+    assert sorted(subjects) == ["Budget month: 100 %", "Budget month: 50 %", "Budget month: 80 %"]
 
 
 async def test_what_was_spent_stays_spent_over_a_restart_and_a_deletion(place: Place, server: ModelServer) -> None:

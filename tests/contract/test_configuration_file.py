@@ -92,6 +92,16 @@ console: {mouse: on}
             (1, 60, "models[0].apiKeyEnv"),
             '"sk-1" is no environment variable\'s name: letters, digits and underscores, no digit first',
         ),
+        (
+            "smtp: {host: localhost, sender: nodus@example.com, username: nodus}",
+            (1, 7, "smtp"),
+            "`username` and `passwordEnv` go together: both for a login, neither for none",
+        ),
+        (
+            "smtp: {host: localhost, sender: Nodus <nodus@example.com>}",
+            (1, 33, "smtp.sender"),
+            '"Nodus <nodus@example.com>" is no e-mail address, such as name@example.com',
+        ),
     ],
 )
 def test_one_fault(text, place, message):

@@ -13,7 +13,8 @@ from nodus_tui.contract.resources.hardware import Command
 from nodus_tui.contract.resources.meta import Name, Resource
 from nodus_tui.contract.wording import quoted
 
-_ADDRESS = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+")
+_ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@[\w.-]+")
+"""RFC 5322's addresses without quotes, comments and literals, with letters of every script."""
 
 
 def _checked_address(address: str) -> str:

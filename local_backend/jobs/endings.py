@@ -32,7 +32,8 @@ MACHINE_DOWN = Ending("Interrupted", "Interrupted", "the machine was started ane
 def ending(report: Report) -> Ending:
     """The ending that a report tells of."""
     if report.problem:
-        return Ending("Failed", "NotStarted", report.problem)
+        lost = bool(report.started_at) and report.exit_code is None
+        return Ending("Failed", "InfrastructureFailure" if lost else "NotStarted", report.problem)
     if report.reason in _STOPPED:
         phase, said = _STOPPED[report.reason]
         how = "" if report.exit_code is None else f" ({_exited(report)})"

@@ -16,6 +16,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NoReturn
 
+from local_backend.jobs.child import NOT_STARTED
 from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
@@ -133,6 +134,7 @@ class _ImageJob:
                 stream.close()
             await self._fetch_outputs(client, name)
         except EngineError as error:
+            self._journal.exit_code = NOT_STARTED
             raise SandboxError(f"the Docker engine could not run {image.reference}: {error.message}") from error
         finally:
             await self._remove(client, name)

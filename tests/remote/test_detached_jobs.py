@@ -102,7 +102,8 @@ async def test_a_kill_without_a_scheduler_ends_the_job_and_books_it(place: Detac
     await nodus(place, "run", "--detach", "-f", spec(place, "import time\ntime.sleep(300)"))
     while (await status(place))["phase"] != "Running":
         await asyncio.sleep(0.05)
-    await place.scheduler.stop()
+    stopped = await asyncio.to_thread(place.installed, "scheduler", "stop")
+    assert "go on: work" in stopped.stderr
     assert len(marked(place.folder)) == 1
     assert "killed work; it cost $0." in await nodus(place, "kill", "--yes", "job/work")
     assert marked(place.folder) == []

@@ -115,9 +115,13 @@ async def _start(scheduler: LocalScheduler, output: str) -> int:
 async def _stop(scheduler: LocalScheduler) -> int:
     record = scheduler.running()
     unfinished: list[str] = []
+    jobs: list[str] = []
     if record is not None:
         try:
-            unfinished = [each.name for each in await _groups(scheduler, record) if each.status and not each.status.phase.at_rest]
+            async with attached_to(scheduler, record) as backend:
+                snapshot = await backend.snapshot()
+            unfinished = [each.name for each in snapshot.groups if each.status and not each.status.phase.at_rest]
+            jobs = [each.name for each in snapshot.jobs if each.status and each.status.phase == "Running"]
         except NodusError as error:
             say(f"what it works on is not known: {error.detail}")
     ended = await scheduler.stop()
@@ -126,6 +130,8 @@ async def _stop(scheduler: LocalScheduler) -> int:
         return Exit.DONE
     kept = f"; unfinished, and kept for the next one: {', '.join(unfinished)}" if unfinished else ""
     say(f"the scheduler (process {ended.pid}) has ended{kept}")
+    if jobs:
+        say(f"running jobs need no scheduler and go on: {', '.join(jobs)}; `nodus-tui kill job/NAME` ends one")
     return Exit.DONE
 
 

@@ -85,7 +85,7 @@ def _job(job: Job) -> list[tuple[str, str]]:
         ("Created", time_text(status.created_at)),
         ("Started", time_text(status.started_at)),
         ("Ended", time_text(status.ended_at)),
-        ("Ended by force", f"{time_text(status.deadline_at)}, by its cap or its timeout" if status.deadline_at else ""),
+        ("Ends by", f"{time_text(status.deadline_at)}, at its cap or its timeout" if status.deadline_at else ""),
         ("Outputs", "\n".join(kept[:_MOST_OUTPUTS] + more)),
         ("Notes", "\n".join(status.notes)),
         ("Log", f"nodus-tui logs job/{job.name}"),

@@ -27,7 +27,7 @@ class SandboxFact(ContractModel):
     run: str
     """The run, or the task, that it is for."""
     purpose: str
-    """`episode`, `grading`, `check` or `probe`."""
+    """`episode`, `grading`, `check`, `probe`, or `job` for the container of a job."""
     image: str
     network: bool = False
     created_at: UTCTime | None = None

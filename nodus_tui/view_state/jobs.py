@@ -206,7 +206,7 @@ def _times(job: Job, now: datetime) -> tuple[Line, ...]:
     started = line(muted(f"started {clock_text(status.started_at, now)}"))
     if status.ended_at is not None:
         return (line("took ", strong(exact_span_text(seconds_between(status.started_at, status.ended_at)))), started, machine)
-    ends = line(muted(f"ended by force {clock_text(status.deadline_at, now)}")) if status.deadline_at is not None else ()
+    ends = line(muted(f"ends by {clock_text(status.deadline_at, now)}")) if status.deadline_at is not None else ()
     running = line("runs for ", strong(span_text(seconds_between(status.started_at, now))))
     return (running, ends or line(muted(f"timeout {duration_text(spec.timeout)}")), machine)
 

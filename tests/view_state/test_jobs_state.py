@@ -56,7 +56,7 @@ def test_the_facts_tell_why_how_long_how_much_and_what_was_kept() -> None:
     text = "\n".join(plain(each) for each in job_facts(ended, NOW, 80))
     for words in ("MaxCostReached: it was ended", "$0.013 of $0.50", "took 6m00s", "run 'it all'", "2 outputs kept", "~ weaker"):
         assert words in text, (words, text)
-    assert "ended by force" in "\n".join(plain(each) for each in job_facts(job(), NOW, 80))
+    assert "ends by" in "\n".join(plain(each) for each in job_facts(job(), NOW, 80))
 
 
 def test_every_column_shows_and_sorts_every_kind_of_job() -> None:

@@ -27,6 +27,11 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def _shown(path: str) -> str:
+    """A path as text that can be stored: bytes of its name that are no UTF-8 as replacement characters."""
+    return path.encode(errors="surrogateescape").decode(errors="replace")
+
+
 class GivenUpError(Exception):
     """Somebody asked to stop keeping; what is there so far is begun anew the next time."""
 
@@ -71,8 +76,8 @@ class _Keeper:
             os.close(at)
 
     def _refuse(self, path: str, error: OSError) -> None:
-        missing = isinstance(error, FileNotFoundError)
-        self.kept.notes.append(f"The output {path} is not there." if missing else f"The output {path} was not kept: {error.strerror}.")
+        shown, missing = _shown(path), isinstance(error, FileNotFoundError)
+        self.kept.notes.append(f"The output {shown} is not there." if missing else f"The output {shown} was not kept: {error.strerror}.")
 
     def _entry(self, folder: int, name: str, path: str) -> None:
         if self.given_up():
@@ -115,6 +120,9 @@ class _Keeper:
             os.close(opened)
 
     def _copy(self, opened: int, path: str, *, executable: bool) -> None:
+        if _shown(path) != path:
+            self.kept.notes.append(f"The output {_shown(path)} was not kept: its name is no UTF-8.")
+            return
         target = self.target / path
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         digest, size = hashlib.sha256(), 0
@@ -131,11 +139,6 @@ class _Keeper:
                 file.write(data)
         if executable:
             target.chmod(0o700)
-        shown = path.encode(errors="surrogateescape").decode(errors="replace")
-        if shown != path:
-            self.kept.notes.append(f"The output {shown} was not kept: its name is no UTF-8.")
-            target.unlink()
-            return
         self.kept.files.append(OutputFile(path=path, bytes=size, sha256=digest.hexdigest()))
 
 

@@ -174,12 +174,13 @@ class Reader:
     async def snapshot(self, runs_of: str | None) -> Snapshot:
         """All groups and some runs, at one cursor."""
         wanted = "1" if runs_of == "" else "group_name = ?"
-        cursor, groups, runs, jobs = await self._store.read_many(
+        cursor, groups, runs, jobs, budgets = await self._store.read_many(
             [
                 ("SELECT coalesce(max(cursor), 0) AS cursor FROM events", ()),
                 ("SELECT * FROM groups ORDER BY seq", ()),
                 (f"SELECT * FROM runs WHERE {wanted} ORDER BY seq", () if runs_of == "" else (runs_of,)),  # noqa: S608 - constants
                 ("SELECT * FROM jobs ORDER BY seq", ()),
+                ("SELECT * FROM resources WHERE kind = 'Budget' ORDER BY created_at, name", ()),
             ]
         )
         return Snapshot(
@@ -187,6 +188,7 @@ class Reader:
             groups=tuple(group_resource(GroupRecord.from_row(row)) for row in groups),
             runs=tuple(await self._run_resources(runs)),
             jobs=tuple(self._jobs.resource(JobRecord.from_row(row)) for row in jobs),
+            budgets=tuple(found for row in budgets if isinstance(found := _definition(row), Budget)),
         )
 
     async def watch(self, after: int) -> AsyncIterator[EventBatch]:

@@ -201,6 +201,7 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
             self.screen.show()
+            self._tell_of_budgets(self.screen)
         # Under a dialog nothing is painted; the view shows everything when it comes back.
 
     def _tick(self) -> None:
@@ -210,6 +211,14 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving()):
             screen.show()
         self._was_lost = lost
+        if isinstance(screen, ViewScreen) and screen.is_mounted:
+            self._tell_of_budgets(screen)
+
+    def _tell_of_budgets(self, screen: ViewScreen) -> None:
+        """Thresholds of budgets that were reached: once, in whatever view is open; one that came under a dialog when that is closed."""
+        told = self.feed.budgets.take_notices()
+        if told:
+            screen.tell(told)
 
     # Actions of the whole console
 

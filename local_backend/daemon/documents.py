@@ -90,8 +90,9 @@ async def page_text(page: Page) -> str:
 
 async def snapshot_text(snapshot: Snapshot) -> str:
     """A snapshot as JSON."""
-    groups, runs, jobs = [await list_text(each) for each in (snapshot.groups, snapshot.runs, snapshot.jobs)]
-    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs}}}'
+    lists = (snapshot.groups, snapshot.runs, snapshot.jobs, snapshot.budgets)
+    groups, runs, jobs, budgets = [await list_text(each) for each in lists]
+    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs},"budgets":{budgets}}}'
 
 
 async def list_text(items: Sequence[ContractModel]) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
 
 
@@ -43,3 +44,4 @@ class Snapshot(ContractModel):
     runs: tuple[AgentRun, ...] = ()
     """Of the groups asked for, superseded ones included."""
     jobs: tuple[Job, ...] = ()
+    budgets: tuple[Budget, ...] = ()

@@ -158,7 +158,11 @@ class ViewScreen(Screen[None]):
 
     def notice(self, text: str, tone: Tone = Tone.INFO) -> None:
         """Tell the person something in the status line, for a while."""
-        self._notice = line(Span(text, tone))
+        self.tell(line(Span(text, tone)))
+
+    def tell(self, told_line: Line) -> None:
+        """The same for what has several tones."""
+        self._notice = told_line
         self._notices_told += 1
         told = self._notices_told
         if not self._stands:

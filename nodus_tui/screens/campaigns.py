@@ -10,6 +10,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.budgets import BudgetsScreen
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.jobs import JobsScreen
@@ -76,6 +77,7 @@ class CampaignsScreen(ViewScreen):
         return (
             self.part("filter", FilterBar).words(),
             place,
+            self.services.feed.budgets.words(),
             self.services.feed.jobs.words(),
             sandboxes_words(self.services.sandboxes()),
             line(muted(self.services.whose_work())),
@@ -154,6 +156,10 @@ class CampaignsScreen(ViewScreen):
     def do_jobs(self) -> None:
         """Show all jobs."""
         self.app.push_screen(JobsScreen(self.services))
+
+    def do_budgets(self) -> None:
+        """Show all budgets."""
+        self.app.push_screen(BudgetsScreen(self.services))
 
     def do_filter(self) -> None:
         """Type a filter."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import EventBatch
+from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
@@ -38,6 +39,7 @@ class LiveFeed:
         self._changed = changed
         self.campaigns = CampaignsState()
         self.jobs = JobsState()
+        self.budgets = BudgetsState()
         self.groups: dict[str, GroupState] = {}
         self.connection = Connection("connecting")
 
@@ -61,6 +63,7 @@ class LiveFeed:
         snapshot = await self._backend.snapshot()
         self.campaigns.load(snapshot)
         self.jobs.load(snapshot)
+        self.budgets.load(snapshot)
         for name, state in tuple(self.groups.items()):
             state.await_snapshot()
             state.load(await self._backend.snapshot(runs_of=name))
@@ -80,6 +83,7 @@ class LiveFeed:
         for event in batch.events:
             changed = self.campaigns.fold(event) or changed
             changed = self.jobs.fold(event) or changed
+            changed = self.budgets.fold(event) or changed
             for state in self.groups.values():
                 changed = state.fold(event) or changed
         if changed:

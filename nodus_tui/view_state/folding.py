@@ -3,6 +3,7 @@
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
+from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.job import Job, JobStatus
 
 
@@ -54,3 +55,15 @@ def job_after(job: Job | None, event: Event) -> Job | None:
         return job
     known = job.status.to_document() if job.status else {}
     return job.model_copy(update={"status": JobStatus.model_validate({**known, **event.status})})
+
+
+def budget_after(budget: Budget | None, event: Event) -> Budget | None:
+    """The budget after the event; None when it is deleted, or when a change came of a budget that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return Budget.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if budget is None or not event.status:
+        return budget
+    known = budget.status.to_document() if budget.status else {}
+    return budget.model_copy(update={"status": BudgetStatus.model_validate({**known, **event.status})})

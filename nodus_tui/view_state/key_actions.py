@@ -13,6 +13,7 @@ class View(StrEnum):
     JOBS = "jobs"
     JOB = "job"
     GPUS = "gpus"
+    BUDGETS = "budgets"
     ESTIMATE = "estimate"
 
 
@@ -20,9 +21,9 @@ _ALL = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
 _LISTS = (*_TABLES, View.JOBS)
 _ENDABLE = (*_ALL, View.JOBS, View.JOB)
-_ROWS = (*_LISTS, View.GPUS)
-_COPYABLE = (*_ALL, View.JOBS, View.GPUS)
-_LIVE = (*_ALL, View.JOBS, View.JOB, View.GPUS)
+_ROWS = (*_LISTS, View.GPUS, View.BUDGETS)
+_COPYABLE = (*_ALL, View.JOBS, View.GPUS, View.BUDGETS)
+_LIVE = (*_ALL, View.JOBS, View.JOB, View.GPUS, View.BUDGETS)
 """Views that stay open while things go on."""
 _OPENED = _LIVE[1:]
 """All but the first view."""
@@ -51,7 +52,11 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("open", ("enter",), "open", "Open the selected group, run or job.", _LISTS, palette=False),
     KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _OPENED, palette=False),
     KeyAction(
-        "filter", ("slash",), "filter", "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.", _LISTS
+        "filter",
+        ("slash",),
+        "filter",
+        "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.",
+        (*_LISTS, View.BUDGETS),
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("unfold", ("o",), "whole", "Show tool calls and their results whole, or fold them again.", (View.RUN,)),
@@ -76,6 +81,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
     KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _ALL, footer=False, changes=True),
     KeyAction("jobs", ("J",), "jobs", "Show all jobs.", (View.CAMPAIGNS,), footer=False),
+    KeyAction("budgets", ("B",), "budgets", "Show all budgets: what is spent of each, and which block.", (View.CAMPAIGNS,), footer=False),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
@@ -123,6 +129,7 @@ VIEW_TITLES = {
     View.JOBS: "Jobs",
     View.JOB: "Job and its log",
     View.GPUS: "GPUs and the machine",
+    View.BUDGETS: "Budgets",
     View.ESTIMATE: "Estimate before a launch",
 }
 

@@ -53,6 +53,13 @@ JOB_SIGNS: dict[JobPhase, Sign] = {
 }
 """In the order in which a person may have to act on them."""
 
+BUDGET_SIGNS: dict[str, Sign] = {
+    "blocking": Sign("‖", "Blocking", Tone.BAD),
+    "over": Sign("!", "Over", Tone.WARN),
+    "open": Sign("●", "Open", Tone.GOOD),
+}
+"""In the order in which a person may have to act on them."""
+
 VERDICT_SIGNS: dict[Verdict, Sign] = {
     Verdict.CORRECT: Sign("✓", "Correct", Tone.GOOD),
     Verdict.INCORRECT: Sign("✗", "Incorrect", Tone.BAD),

@@ -16,6 +16,7 @@ from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, MachineFact
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
@@ -38,6 +39,7 @@ class ScriptedBackend:
         self.groups = {group.name: group for group in groups or []}
         self.runs = {run.name: run for run in runs or []}
         self.jobs: dict[str, Job] = {}
+        self.budgets: dict[str, Budget] = {}
         self.logs: dict[str, str] = {}
         self.transcripts: dict[str, Transcript] = {}
         self.cursor = 100
@@ -135,7 +137,13 @@ class ScriptedBackend:
         if self.lost is not None:
             raise self.lost
         runs = tuple(run for run in self.runs.values() if runs_of is not None and runs_of in ("", run.spec.group))
-        return Snapshot(cursor=self.cursor, groups=tuple(self.groups.values()), runs=runs, jobs=tuple(self.jobs.values()))
+        return Snapshot(
+            cursor=self.cursor,
+            groups=tuple(self.groups.values()),
+            runs=runs,
+            jobs=tuple(self.jobs.values()),
+            budgets=tuple(self.budgets.values()),
+        )
 
     async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
         queue: asyncio.Queue[EventBatch | NodusError] = asyncio.Queue()

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from budget_records import some_budgets
 from console_driver import console, press, screen_text
 from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
 from hardware_records import hardware, without_driver
@@ -141,6 +142,13 @@ async def test_the_view_of_a_machine_without_devices_looks_as_agreed(size: tuple
     backend = world()
     backend.hardware = without_driver()
     await compare("gpus-none", ("d",), backend, size)
+
+
+@SIZES
+async def test_the_view_of_budgets_looks_as_agreed(size: tuple[int, int]) -> None:
+    backend = world()
+    backend.budgets = some_budgets()
+    await compare("budgets", ("B", "j", "j"), backend, size)
 
 
 async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:

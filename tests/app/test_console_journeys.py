@@ -14,6 +14,7 @@ from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.screens.budgets import BudgetsScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
@@ -476,6 +477,7 @@ def test_every_listed_action_has_its_doer() -> None:
         View.JOBS: JobsScreen,
         View.JOB: JobScreen,
         View.GPUS: GpusScreen,
+        View.BUDGETS: BudgetsScreen,
         View.ESTIMATE: EstimateScreen,
     }
     missing = [(view, action.id) for view in View for action in actions_of(view) if not hasattr(screens[view], f"do_{action.id}")]

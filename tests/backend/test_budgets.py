@@ -290,3 +290,20 @@ async def test_a_budget_may_have_the_name_of_a_group_and_go(place: Place, server
         await stopped_by_budget(backend)
         await backend.act(Delete(kind="Budget", name="campaign"))
         assert (await at_rest(backend)).coverage.scored == 8
+
+
+async def test_a_snapshot_and_the_events_after_it_tell_how_a_budget_stands(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010"))
+        snapshot = await backend.snapshot()
+        assert [(each.name, each.status.spent_usd) for each in snapshot.budgets if each.status] == [("month", Decimal(0))]
+        stream = backend.watch(after=snapshot.cursor)
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2)))
+        seen: dict[str, object] = {}
+        async for batch in stream:
+            for each in batch.events:
+                seen |= each.status if each.kind == "Budget" else {}
+            if seen.get("blocking"):
+                break
+        assert seen["message"] == "new work in its scope is refused, and running work was stopped"
+        await stopped_by_budget(backend)

@@ -1,0 +1,103 @@
+"""The journeys of a person with budgets: see them, be told of a threshold, lose the connection."""
+
+import pytest
+from budget_records import changed, some_budgets
+from console_driver import console, press, screen_text, settled, wire_text
+from console_records import group
+from scripted_backend import UNREACHABLE, ScriptedBackend
+
+from nodus_tui.app import NodusApp
+from nodus_tui.contract.events import Event, EventBatch
+
+
+def world() -> ScriptedBackend:
+    backend = ScriptedBackend([group()])
+    backend.budgets = some_budgets()
+    return backend
+
+
+def happens(backend: ScriptedBackend, *events: Event) -> None:
+    for reader in backend._readers:
+        reader.put_nowait(EventBatch(cursor=events[-1].cursor, events=events))
+
+
+def words_of(app: NodusApp) -> str:
+    return " ".join(screen_text(app).split())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15), (200, 50)])
+async def test_budgets_are_listed_and_the_campaigns_say_that_one_blocks(size: tuple[int, int]) -> None:
+    async with console(world(), size=size) as (app, pilot):
+        assert "B ‖ 1 budget blocks" in words_of(app)
+        await press(app, pilot, "B")
+        for words in (
+            "team-a",
+            "trial",
+            "watch",
+            "‖ Blocking",
+            "! Over",
+            "● Open",
+            "123%",
+            "93%",
+            "99%",
+            "<1%",
+            "1 blocking · 1 over · 3 open",
+        ):
+            assert words in words_of(app), words
+        await press(app, pilot, "slash", *"trial", "enter")
+        assert "watch" not in words_of(app)
+        await press(app, pilot, "escape")
+        assert "fleet" in words_of(app)
+        await press(app, pilot, "B")
+        assert "watch" in words_of(app)
+
+
+async def test_a_threshold_is_told_once_in_whatever_view_is_open() -> None:
+    backend = world()
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "enter")
+        happens(backend, changed("new", 101, spentUSD="2.60", thresholdsTold=[50]))
+        await settled(app, pilot)
+        assert "! budget new has reached 50%: $2.60 of $5.00 is spent" in words_of(app)
+        await press(app, pilot, "escape")
+        happens(backend, changed("new", 102, spentUSD="2.70"))
+        await settled(app, pilot)
+        assert "has reached" not in words_of(app)
+
+
+async def test_one_that_comes_under_a_dialog_is_told_when_that_is_closed() -> None:
+    backend = world()
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "question_mark")
+        happens(backend, changed("new", 101, spentUSD="2.60", thresholdsTold=[50]))
+        await settled(app, pilot)
+        assert "has reached" not in words_of(app)
+        await press(app, pilot, "escape")
+        app._tick()
+        await settled(app, pilot)
+        assert "budget new has reached 50%" in words_of(app)
+
+
+async def test_no_budgets_and_no_connection_are_said() -> None:
+    backend = ScriptedBackend([group()])
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "B")
+        assert "No budgets yet." in words_of(app)
+        backend.break_off(UNREACHABLE)
+        await settled(app, pilot)
+        assert "No connection" in words_of(app)
+    backend.lost = UNREACHABLE
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "B")
+        assert "The backend does not answer yet." in words_of(app)
+
+
+async def test_a_command_in_a_budget_is_text() -> None:
+    backend = world()
+    hostile = backend.budgets["team-a"].model_copy(deep=True)
+    notify = hostile.spec.notify.model_copy(update={"command": ("say", "[red]\x1b[2J")})
+    backend.budgets = {"team-a": hostile.model_copy(update={"spec": hostile.spec.model_copy(update={"notify": notify})})}
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "B")
+        assert "\x1b" not in wire_text(app)
+        assert "[red]␛[2J" in screen_text(app)

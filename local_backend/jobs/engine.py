@@ -92,6 +92,7 @@ class JobEngine:
         self._ended = asyncio.Event()
         """Set whenever a job has ended."""
         self._work: asyncio.Task[None] | None = None
+        self._reaping: asyncio.Task[None] | None = None
         self._closing = False
         self._unreadable: set[str] = set()
         """Jobs of which that was told."""
@@ -100,6 +101,10 @@ class JobEngine:
         """Find the jobs that have not ended, and go on with them."""
         await self._load()
         self._work = asyncio.create_task(self._run(), name="jobs")
+        images = await self._store.read("SELECT 1 FROM jobs WHERE json_extract(spec, '$.image') IS NOT NULL LIMIT 1")
+        if images and self._may_start:
+            # An engine may take its time to answer; nothing waits for it.
+            self._reaping = asyncio.create_task(self._reap(), name="containers of jobs")
 
     async def wake(self) -> None:
         """New jobs may have been written."""
@@ -111,6 +116,9 @@ class JobEngine:
         self._closing = True
         self._wake.set()
         self._ended.set()
+        if self._reaping is not None:
+            self._reaping.cancel()
+            await asyncio.wait({self._reaping})
         if self._work is not None:
             await self._work
         while self._busy:

@@ -33,10 +33,12 @@ from local_backend.sandboxes.owner import this_process
 _BEAT_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 """How often the engine is asked whether the container has ended, its output's end apart, which makes one ask at once."""
+_ENGINE_SECONDS = 30.0
+"""How long the engine has for one answer."""
 _LOST_SECONDS = 60.0
 """An engine that has not answered for so long has lost the job."""
 _OUTPUT_SECONDS = 5.0
-_REMOVE_TRIES = 5
+_REMOVE_TRIES = 3
 _MOST_PROCESSES = 32_768
 _SIGNALS = {number.value + 128: number.name for number in signal.Signals}
 
@@ -91,7 +93,7 @@ class _ImageJob:
 
     async def _work(self) -> int:
         """From image to end; gives the time that the job took. Raises SandboxError."""
-        engine = await connect_docker(self._image.engine_environ)
+        engine = await connect_docker(self._image.engine_environ, deadline=_ENGINE_SECONDS)
         try:
             have = asyncio.ensure_future(engine.images.have(self._image.image, self._progress))
             if not await self._unless_asked(have):

@@ -99,6 +99,19 @@ async def test_the_container_of_a_killed_supervisor_is_removed_and_its_time_is_b
         assert await containers(engine) == []
 
 
+async def test_a_container_whose_supervisor_died_while_no_scheduler_lived_is_removed_by_the_next(
+    tmp_path: Path, image: str, engine: DockerEngine
+) -> None:
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up; sleep 300", image=image))
+        await log_with(backend, "up")
+    os.kill(supervisor_of(tmp_path), signal.SIGKILL)
+    assert len(await containers(engine)) == 1
+    async with workspace(tmp_path) as backend:
+        assert (await until(backend)).reason == "InfrastructureFailure"
+        assert await containers(engine) == []
+
+
 async def test_an_image_that_is_not_there_is_told_and_costs_nothing(tmp_path: Path, engine: DockerEngine) -> None:
     async with workspace(tmp_path) as backend:
         await backend.apply(job(command="true", image="localhost:1/no/such:image"))

@@ -80,7 +80,7 @@ class BudgetKeeper:
         self._baselines: dict[str, int] = {}
         self._changed = asyncio.Event()
         self._freed = False
-        """Whether a new period has begun, so that what budgets had stopped may have room again."""
+        """Whether what budgets had stopped may have room again."""
         self._published: dict[str, dict[str, JsonValue]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -142,6 +142,11 @@ class BudgetKeeper:
     def touch(self) -> None:
         """Something changed that a deadline, a threshold or somebody who waits may depend on."""
         self._changed.set()
+
+    def look_again(self) -> None:
+        """What was stopped may have room again."""
+        self._freed = True
+        self.touch()
 
     def of(self, work: Work) -> "Purse":
         """The budgets as one piece of work meets them."""
@@ -270,6 +275,10 @@ class Purse:
     def refused(self, refusal: Refusal) -> None:
         """The refusal stopped something."""
         self._keeper.refused(refusal.budget)
+
+    def stopped(self) -> None:
+        """What a budget stopped has come to its end. There may be room again already: stopping takes its time."""
+        self._keeper.look_again()
 
     def reserve(self, key: str, worst: int) -> None:
         """A call is about to leave."""

@@ -316,6 +316,8 @@ class GroupEngine:
                 raise
         finally:
             self._going.pop(run.name, None)
+            if run.reason is Reason.BUDGET_EXCEEDED:
+                self.books.purse.stopped()
             self.wake()
 
     def _end_stopped(self, run: RunRecord, order: StopOrder) -> None:

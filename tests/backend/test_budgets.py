@@ -307,3 +307,27 @@ async def test_a_snapshot_and_the_events_after_it_tell_how_a_budget_stands(place
                 break
         assert seen["message"] == "new work in its scope is refused, and running work was stopped"
         await stopped_by_budget(backend)
+
+
+async def test_a_raise_while_work_is_still_being_stopped_lets_it_go_on(place: Place, server: ModelServer) -> None:
+    plays(server, [asks(("bash", {"command": "echo kept > work.txt"})), asks(("submit", {"answer": "1"}))])
+    place.rates = {"CPU": "60.00"}
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, budget("1.08"))
+        await launch(place, backend, environment(), worker(), red(group(tasks=1)))
+
+        async def blocks() -> bool:
+            return (await budget_status(backend)).blocking
+
+        await until(backend, blocks)
+        # The call in flight is waited for: the run is not stopped yet when there is room again.
+        assert (await run_status(backend, "campaign-c001")).phase is RunPhase.RUNNING
+        await launch(place, backend, budget("100.00"))
+        server.hold.set()
+
+        async def scored() -> bool:
+            return (await status(backend)).coverage.scored == 1
+
+        await until(backend, scored)
+        await at_rest(backend)

@@ -216,6 +216,11 @@ class BudgetBook:
         if state is not None and state.ceiling.block:
             state.closed = True
 
+    def closed(self, name: str, now: datetime) -> Refusal | None:
+        """Why everything in a closed budget's scope stops; None while it is open."""
+        state = self._states[name]
+        return self._refusal(state, now) if state.closed else None
+
     def blocking(self, name: str, now: datetime) -> bool:
         """Whether nothing more begins in its scope."""
         state = self._states[name]

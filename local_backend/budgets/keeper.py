@@ -7,10 +7,11 @@ nothing back. The arithmetic is `book`'s.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -59,7 +60,10 @@ class Acts:
     """What the keeper has done by others: stopping what a budget may not pay for any more, and having it gone on with."""
 
     def __init__(
-        self, stop: Callable[[str, Refusal], Awaitable[None]], go_on: Callable[[], Awaitable[None]], tell: Callable[[Notice], None]
+        self,
+        stop: Callable[[str, Refusal], Coroutine[Any, Any, None]],
+        go_on: Callable[[], Awaitable[None]],
+        tell: Callable[[Notice], None],
     ) -> None:
         self.stop = stop
         """End the work in a budget's scope gracefully."""
@@ -81,6 +85,9 @@ class BudgetKeeper:
         self._changed = asyncio.Event()
         self._freed = False
         """Whether what budgets had stopped may have room again."""
+        self._stopped: set[str] = set()
+        """Closed budgets whose work was told to stop."""
+        self._stopping: set[asyncio.Task[None]] = set()
         self._published: dict[str, dict[str, JsonValue]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -168,9 +175,10 @@ class BudgetKeeper:
 
     async def aclose(self) -> None:
         """Stop watching."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in (self._task, *self._stopping):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def settle(self) -> None:
         """The last word of a scheduler that ends: what its work spent since it last told of it."""
@@ -209,7 +217,7 @@ class BudgetKeeper:
             refusal = self.book.refused_compute(name, now + timedelta(seconds=3 * _TELL_SECONDS))
             if refusal is not None:
                 self.refused(name)
-                await acts.stop(name, refusal)
+        self._stop_what_is_closed(acts, now)
         for name, percent in self.book.crossed(now):
             notice = Notice(self._budgets[name], percent, self.book.spent(name, now), self.book.ceiling(name).limit, now)
             _log.warning("%s", notice.sentence())
@@ -218,6 +226,21 @@ class BudgetKeeper:
         await self._store.commit(self._told(now))
         if freed:
             await acts.go_on()
+
+    def _stop_what_is_closed(self, acts: Acts, now: datetime) -> None:
+        """Have the work of each budget that has closed stopped, once. In the background: a job may take its whole grace to end, and other
+        budgets' deadlines do not wait for it."""
+        closed = {name: refusal for name in self.book.names if (refusal := self.book.closed(name, now)) is not None}
+        for name in closed.keys() - self._stopped:
+            task = asyncio.create_task(acts.stop(name, closed[name]), name=f"budget {name} stops work")
+            self._stopping.add(task)
+            task.add_done_callback(self._stop_done)
+        self._stopped = set(closed)
+
+    def _stop_done(self, task: "asyncio.Task[None]") -> None:
+        self._stopping.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("work that a budget does not pay for could not be stopped: %s", error)
 
     def refused(self, name: str) -> None:
         """A budget did not pay for something: it is closed until it changes or its next period begins."""

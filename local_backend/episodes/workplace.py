@@ -111,7 +111,7 @@ class Workplace:
         self._counts = False
         """Whether its time counts under the budgets at this moment."""
         self._calling: asyncio.Future[ToolOutcome] | None = None
-        self._interrupted = False
+        self._interrupted = asyncio.Event()
         self._opened = False
         self._restarted = False
         """Whether the agent is yet to be told that its sandbox is not the one that it left."""
@@ -152,6 +152,9 @@ class Workplace:
             self._stop_timer()
             if self._sandbox is None:
                 await self._start()
+            if self._interrupted.is_set():  # While it was being started, say.
+                await self._rest_now()
+                raise StoppedError
             toolbox = self._toolbox
             if toolbox is None:
                 raise SandboxError("the sandbox has no tools")
@@ -164,7 +167,7 @@ class Workplace:
                 await self._rest_now()
                 raise self._limit_reached() from None
             except asyncio.CancelledError:
-                if not self._interrupted:
+                if not self._interrupted.is_set():
                     raise
                 await self._rest_now()
                 raise StoppedError from None
@@ -179,7 +182,7 @@ class Workplace:
 
     def interrupt(self) -> None:
         """Stop the sandbox now, in the midst of a command, too; its files are kept. No other starts."""
-        self._interrupted = True
+        self._interrupted.set()
         if self._calling is not None:
             self._calling.cancel()
         else:
@@ -211,7 +214,7 @@ class Workplace:
     # Starting.
 
     async def _start(self) -> None:
-        if self._interrupted:
+        if self._interrupted.is_set():
             raise StoppedError
         if self.spoilt:
             raise SpoiltError(self.spoilt)

@@ -331,3 +331,21 @@ async def test_a_raise_while_work_is_still_being_stopped_lets_it_go_on(place: Pl
 
         await until(backend, scored)
         await at_rest(backend)
+
+
+async def test_a_budget_that_closes_stops_jobs_in_its_scope_too(place: Place, server: ModelServer) -> None:
+    """Not only what asks it next: nothing of it runs on beside what was stopped."""
+    async with place.backend() as backend:
+        await launch(place, backend, job())
+
+        async def phase(wanted: str) -> bool:
+            found = await backend.get("Job", "loop")
+            assert isinstance(found, Job)
+            return found.status is not None and found.status.phase == wanted
+
+        await until(backend, lambda: phase("Running"))
+        await launch(place, backend, budget("0.0010"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2)))
+        await stopped_by_budget(backend)
+        await until(backend, lambda: phase("Cancelled"))
+        assert (await budget_status(backend)).spent_usd <= Decimal("0.0010")

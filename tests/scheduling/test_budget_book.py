@@ -221,4 +221,4 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = Spending.TestCase
-TestSpending.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestSpending.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

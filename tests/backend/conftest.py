@@ -8,7 +8,7 @@ import pytest
 from engine_place import NUMBERS, Place
 from model_server import ModelServer
 
-sys.path.append(str(Path(__file__).parent.parent / "sandboxes"))
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("sandboxes", "models")]
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ async def test_reads_files_of_the_host(ground: Ground, planted: Path) -> None:
 secret = {secret!r}
 ways = [secret, "/proc/1/root" + secret, "/proc/self/root/../../.." + secret, "../" * 40 + secret, "/proc/self/cwd/../.." + secret]
 for way in ways: attempt(way, lambda: open(way).read())
-for top in ("/srv", "/home", "/root/.cache", "/etc/shadow", "/etc/ssh", "/var/lib/docker", "/run/nodus-tui", "/mnt", "/boot"):
+for top in ("/srv", "/home", "/root", "/etc/shadow", "/etc/ssh", "/var/lib/docker", "/run/nodus-tui", "/mnt", "/boot"):
     attempt(top, lambda: [name for name in os.listdir(top) if name != "agent"][0])
 """
     await ground.agent.held(attack, at_least=10)

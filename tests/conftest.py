@@ -12,6 +12,12 @@ import pytest
 _MODULE = "local_backend.hosting.scheduler_process"
 
 
+def pytest_configure() -> None:
+    """Ctrl-C means the same in every test, also where the tests were started in the background of a shell that ignores it there."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test touches the user's own workspace, configuration or keys; a scheduler that it started ends with it."""

@@ -52,7 +52,8 @@ class Grading:
         finally:
             going = list(self._going.values())
             for task in going:
-                task.cancel()
+                if not task.cancelling():  # A second time would disturb it in taking down what it made.
+                    task.cancel()
             await asyncio.gather(*going, return_exceptions=True)
             if self._pool is not None:
                 await self._pool.aclose()

@@ -197,7 +197,9 @@ class SandboxPool:
         return (await self.engine()).facts
 
     async def aclose(self) -> None:
-        """Let go of the engine."""
+        """Let go of the engine, once the sandboxes that are being ended have ended."""
+        if self._disposing:
+            await asyncio.wait(self._disposing, timeout=_DISPOSE_SECONDS)
         tasks = (self._choosing, *self._preparing.values(), *self._disposing)
         pending = [task for task in tasks if task is not None and not task.done()]
         for task in pending:

@@ -153,3 +153,29 @@ async def test_an_image_is_built_once_and_again_after_a_sandbox_could_not_be_mad
         await pool.create(request("run", image=image))
     await pool.build("folder", "tag", lambda line: None)
     assert engine.built == 2
+
+
+class Ending:
+    """A sandbox that ends when the test says so."""
+
+    id = "ending"
+
+    def __init__(self) -> None:
+        self.may_end = asyncio.Event()
+        self.ended = False
+
+    async def aclose(self) -> None:
+        await self.may_end.wait()
+        self.ended = True
+
+
+async def test_closing_lets_the_sandboxes_that_are_ending_end() -> None:
+    pool = await pool_over(Slow())
+    sandbox = Ending()
+    disposing = asyncio.create_task(pool.dispose(sandbox))  # type: ignore[arg-type]  # the part of a sandbox that the pool uses here
+    await asyncio.sleep(0)
+    disposing.cancel()
+    closing = asyncio.create_task(pool.aclose())
+    asyncio.get_running_loop().call_soon(sandbox.may_end.set)
+    await closing
+    assert sandbox.ended

@@ -310,7 +310,7 @@ class LocalBackend:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
         action = _ACTION.validate_json(payload)
         action = action.model_copy(update={"author": action.author or author})
-        if isinstance(action, Kill | Delete) and action.kind == "Job" and self._jobs is not None:
+        if isinstance(action, Kill | Delete) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
             done = await self._jobs.perform(action)
         else:
             done = await self._actions.perform(action)

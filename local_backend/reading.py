@@ -21,7 +21,9 @@ from nodus_tui.contract.resources.agent import Agent, AgentStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.environment import Environment, EnvironmentStatus
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.nearest import nearest
 
@@ -30,6 +32,8 @@ POLL_SECONDS = 0.2
 
 _ROWS_AT_ONCE = 200
 """Rows made into resources or events before the event loop gets its turn."""
+
+_JOB_KINDS = frozenset({"Job", "TrainingJob"})
 
 _MOST_EVENTS = 5000
 """Events read at once, before merging."""
@@ -57,8 +61,8 @@ class Reader:
         """One resource. Raises NotFound with the nearest name."""
         if kind == "AgentGroup":
             return group_resource(await self.group(name))
-        if kind == "Job":
-            return self._jobs.resource(await self._jobs.record(name))
+        if kind in _JOB_KINDS:
+            return self._jobs.resource(await self._jobs.record(name, kind))
         if kind == "AgentRun":
             run, group = await self._run(name)
             return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
@@ -107,10 +111,10 @@ class Reader:
             return _page([each for each in groups if not query.project or each.metadata.project == query.project], query.limit)
         if kind == "AgentRun":
             return _page(await self._runs(query), query.limit)
-        if kind == "Job":
+        if kind in _JOB_KINDS:
             rows = await self._store.read(
-                "SELECT * FROM jobs WHERE seq > coalesce((SELECT seq FROM jobs WHERE name = ?), 0) ORDER BY seq LIMIT ?",
-                (query.after, query.limit + 1),
+                "SELECT * FROM jobs WHERE kind = ? AND seq > coalesce((SELECT seq FROM jobs WHERE name = ?), 0) ORDER BY seq LIMIT ?",
+                (kind, query.after, query.limit + 1),
             )
             jobs = [self._jobs.resource(JobRecord.from_row(row)) for row in rows]
             return _page([each for each in jobs if not query.project or each.metadata.project == query.project], query.limit)
@@ -183,11 +187,13 @@ class Reader:
                 ("SELECT * FROM resources WHERE kind = 'Budget' ORDER BY created_at, name", ()),
             ]
         )
+        jobs_of_any_kind = [self._jobs.resource(JobRecord.from_row(row)) for row in jobs]
         return Snapshot(
             cursor=cursor[0]["cursor"],
             groups=tuple(group_resource(GroupRecord.from_row(row)) for row in groups),
             runs=tuple(await self._run_resources(runs)),
-            jobs=tuple(self._jobs.resource(JobRecord.from_row(row)) for row in jobs),
+            jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, Job)),
+            training_jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, TrainingJob)),
             budgets=tuple(found for row in budgets if isinstance(found := _definition(row), Budget)),
         )
 

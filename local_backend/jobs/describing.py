@@ -10,46 +10,55 @@ from local_backend.storage.store import Statement
 from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile
 from nodus_tui.contract.resources.meta import Metadata
+from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob, TrainingJobSpec, TrainingJobStatus
 
 
 def deadlines_of(record: JobRecord, grace: timedelta) -> Deadlines:
     """When it is ended by force. Raises ValueError for a cap that no job fits under, which is refused when it is applied."""
-    timeout = JobSpec.model_validate(record.spec).timeout
+    timeout = record.job.timeout
     return plan(
-        cap=record.cap, rate=record.rate, timeout_us=timeout // timedelta(microseconds=1), grace_us=grace // timedelta(microseconds=1)
+        cap=record.cap_left, rate=record.rate, timeout_us=timeout // timedelta(microseconds=1), grace_us=grace // timedelta(microseconds=1)
     )
 
 
 def cost_nano(record: JobRecord, now: datetime) -> int:
-    """What it has cost up to now. Never more than its cap: it is gone by then."""
+    """What all its attempts have cost up to now. Never more than its cap: it is gone by then."""
     if record.started_at is None or record.ended_at is not None:
-        return record.cost
-    return min(record.cap, charge((now - record.started_at) // timedelta(microseconds=1), record.rate))
+        return record.cost_before + record.cost
+    return min(record.cap, record.cost_before + charge((now - record.started_at) // timedelta(microseconds=1), record.rate))
 
 
-def job_resource(record: JobRecord, now: datetime, grace: timedelta) -> Job:
-    """The job with its status."""
-    running = record.phase == "Running" and record.started_at is not None and record.ended_at is None
+def job_resource(record: JobRecord, now: datetime, grace: timedelta) -> Job | TrainingJob:
+    """The job, of whichever kind, with its status."""
+    metadata = Metadata.model_validate(record.metadata)
+    status = _status(record, now, grace)
+    if record.kind == "TrainingJob":
+        scores = tuple(TaskScore.model_validate(each) for each in record.scores)
+        whole = TrainingJobStatus.model_validate({**dict(status), "scores": scores})
+        return TrainingJob(metadata=metadata, spec=TrainingJobSpec.model_validate(record.spec), status=whole)
+    return Job(metadata=metadata, spec=JobSpec.model_validate(record.spec), status=status)
+
+
+def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
+    running = record.phase in {"Running", "Serving"} and record.started_at is not None and record.ended_at is None
     deadline = None
     if running and record.started_at is not None:
         deadline = record.started_at + timedelta(seconds=deadlines_of(record, grace).ask_us / SECOND_US)
-    return Job(
-        metadata=Metadata.model_validate(record.metadata),
-        spec=JobSpec.model_validate(record.spec),
-        status=JobStatus(
-            phase=record.phase,
-            reason=record.reason,
-            message=record.message,
-            exit_code=record.exit_code,
-            cost_usd=usd_from_nano(cost_nano(record, now)),
-            outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
-            rate_usd=usd_from_nano(record.rate),
-            notes=tuple(record.notes),
-            created_at=record.created_at,
-            started_at=record.started_at,
-            ended_at=record.ended_at,
-            deadline_at=deadline,
-        ),
+    return JobStatus(
+        phase=record.phase,
+        reason=record.reason,
+        message=record.message,
+        exit_code=record.exit_code,
+        cost_usd=usd_from_nano(cost_nano(record, now)),
+        devices=tuple(record.devices),
+        progress=record.progress,
+        outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
+        rate_usd=usd_from_nano(record.rate),
+        notes=tuple(record.notes),
+        created_at=record.created_at,
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+        deadline_at=deadline,
     )
 
 
@@ -57,7 +66,7 @@ def created(record: JobRecord, now: datetime, grace: timedelta) -> Sequence[Stat
     """The statements that make a job, and tell of it."""
     job = job_resource(record, now, grace)
     status = job.status.to_document() if job.status else {}
-    told = event(now, "Created", "Job", job.name, status=status, spec=job.spec.to_document(), metadata=job.metadata.to_document())
+    told = event(now, "Created", record.kind, job.name, status=status, spec=job.spec.to_document(), metadata=job.metadata.to_document())
     return record.save(), told
 
 
@@ -67,4 +76,4 @@ def told(record: JobRecord, now: datetime, grace: timedelta) -> Sequence[Stateme
     status = job.status.to_document() if job.status else {}
     changed = {name: value for name, value in status.items() if record.published.get(name, ...) != value}
     record.published = status
-    return (record.save(), event(now, "Changed", "Job", job.name, status=changed)) if changed else (record.save(),)
+    return (record.save(), event(now, "Changed", record.kind, job.name, status=changed)) if changed else (record.save(),)

@@ -14,6 +14,7 @@ from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.job import Job, JobLog
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.sandboxes import FileEntry
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.wording import quoted
@@ -33,15 +34,15 @@ class JobDesk:
         self._grace = grace
         self._clock = clock
 
-    async def record(self, name: str) -> JobRecord:
-        """A job's record. Raises NotFound with the nearest name."""
-        rows = await self._store.read("SELECT * FROM jobs WHERE name = ?", (name,))
+    async def record(self, name: str, kind: str | None = None) -> JobRecord:
+        """A job's record, of any kind or of one only. Raises NotFound with the nearest name."""
+        rows = await self._store.read("SELECT * FROM jobs WHERE name = ? AND kind = coalesce(?, kind)", (name, kind))
         if not rows:
-            names = await self._store.read("SELECT name FROM jobs LIMIT 10000")
-            raise NodusError.not_found("Job", name, nearest(name, [row["name"] for row in names]))
+            names = await self._store.read("SELECT name FROM jobs WHERE kind = coalesce(?, kind) LIMIT 10000", (kind,))
+            raise NodusError.not_found(kind or "Job", name, nearest(name, [row["name"] for row in names]))
         return JobRecord.from_row(rows[0])
 
-    def resource(self, record: JobRecord) -> Job:
+    def resource(self, record: JobRecord) -> Job | TrainingJob:
         """The job as it stands now."""
         return job_resource(record, self._clock(), self._grace)
 

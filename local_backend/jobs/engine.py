@@ -101,7 +101,9 @@ class JobEngine:
         """Find the jobs that have not ended, and go on with them."""
         await self._load()
         self._work = asyncio.create_task(self._run(), name="jobs")
-        images = await self._store.read("SELECT 1 FROM jobs WHERE json_extract(spec, '$.image') IS NOT NULL LIMIT 1")
+        images = await self._store.read(
+            "SELECT 1 FROM jobs WHERE coalesce(json_extract(work, '$.image'), json_extract(spec, '$.image')) IS NOT NULL LIMIT 1"
+        )
         if images and self._may_start:
             # An engine may take its time to answer; nothing waits for it.
             self._reaping = asyncio.create_task(self._reap(), name="containers of jobs")
@@ -130,7 +132,7 @@ class JobEngine:
         return f"Job {name}: {reason}" if reason else ""
 
     async def _load(self) -> None:
-        rows = await self._store.read("SELECT * FROM jobs WHERE phase IN ('Pending', 'Running') ORDER BY seq")
+        rows = await self._store.read("SELECT * FROM jobs WHERE phase IN ('Pending', 'Running', 'Serving') ORDER BY seq")
         for row in rows:
             if row["name"] not in self._jobs:
                 record = self._jobs[row["name"]] = JobRecord.from_row(row)
@@ -321,7 +323,7 @@ class JobEngine:
         down = report.boot != boot_id()
         left = 0 if down else await asyncio.to_thread(supervising.end_leftovers, record.token)
         used = report.used_us
-        if record.spec.get("image"):
+        if record.job.image:
             # Its container went on; the reaper knows it by its owner, who is dead.
             await self._reap()
             left = 1
@@ -337,14 +339,14 @@ class JobEngine:
         if record.ended_at is not None or record.started_at is None:
             return
         # The kill itself may have come late on a busy machine, or after its sleep: what is booked never passes the cap.
-        record.cost = min(record.cap, charge(used_us, record.rate))
+        record.cost = min(record.cap_left, charge(used_us, record.rate))
         record.ended_at = record.started_at + timedelta(microseconds=used_us)
-        if JobSpec.model_validate(record.spec).outputs:
+        if record.job.outputs:
             record.message = "has ended; its outputs are being kept"
         await self._tell(record, self._counted(record))
 
     async def _keep(self, record: JobRecord) -> None:
-        outputs = JobSpec.model_validate(record.spec).outputs
+        outputs = record.job.outputs
         if not outputs:
             return
 
@@ -409,7 +411,7 @@ class JobEngine:
 
     async def _kill(self, action: Kill) -> ActionOutcome:
         before = (self._jobs.get(action.name) or await self._stored(action.name)).phase
-        if before not in {"Pending", "Running"}:
+        if before not in {"Pending", "Running", "Serving"}:
             return self._outcome(action, f"{action.name} has ended already ({before})")
         record = await self.stop(action.name, "Killed")
         cost = display_usd(usd_from_nano(cost_nano(record, self._clock())))
@@ -424,15 +426,15 @@ class JobEngine:
         if not record.ended or action.name in self._busy:
             raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} has not ended: kill it first")
         now = self._clock()
-        await self._store.commit([("DELETE FROM jobs WHERE name = ?", (action.name,)), event(now, "Deleted", "Job", action.name)])
+        await self._store.commit([("DELETE FROM jobs WHERE name = ?", (action.name,)), event(now, "Deleted", record.kind, action.name)])
         await asyncio.to_thread(shutil.rmtree, job_folder(self._home, action.name), ignore_errors=True)
-        change = Change(kind="Job", name=action.name, field="", old="there", new="deleted")
-        return self._outcome(action, f"deleted Job {action.name}", [change])
+        change = Change(kind=record.kind, name=action.name, field="", old="there", new="deleted")
+        return self._outcome(action, f"deleted {record.kind} {action.name}", [change])
 
     def _outcome(self, action: Kill | Delete, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:
         return ActionOutcome(
             action=action.action,
-            kind="Job",
+            kind=action.kind,
             name=action.name,
             changed=bool(changes),
             message=message,
@@ -448,7 +450,7 @@ def _key(record: JobRecord) -> str:
 
 
 def _change(record: JobRecord, before: str) -> Change:
-    return Change(kind="Job", name=record.name, field="phase", old=before, new=record.phase)
+    return Change(kind=record.kind, name=record.name, field="phase", old=before, new=record.phase)
 
 
 def _share(name: str, spec: JobSpec) -> Share:
@@ -456,4 +458,4 @@ def _share(name: str, spec: JobSpec) -> Share:
 
 
 def _share_of(record: JobRecord) -> Share:
-    return _share(record.name, JobSpec.model_validate(record.spec))
+    return _share(record.name, record.job)

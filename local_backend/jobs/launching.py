@@ -54,7 +54,7 @@ def job_folder(home: Path, name: str) -> Path:
 
 def work_folder(home: Path, record: JobRecord) -> Path:
     """Where its command starts, and its outputs lie."""
-    spec = JobSpec.model_validate(record.spec)
+    spec = record.job
     named = spec.working_dir
     if named is None or spec.image is not None:
         return job_folder(home, record.name) / WORK_FOLDER
@@ -83,7 +83,7 @@ def prepare(home: Path, record: JobRecord) -> Path:
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Work of an image's is what was fetched out of its container; a command's may be there before.
-    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.spec.get("image") else ())):
+    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -101,7 +101,7 @@ def order_for(
     min_free_bytes: int = 0,
 ) -> Order:
     """The order. Raises NotStartedError when the environment lacks what it needs."""
-    spec = JobSpec.model_validate(record.spec)
+    spec = record.job
     if lacking := missing(spec, record.folder, environ):
         raise NotStartedError(lacking)
     folder = job_folder(home, record.name)

@@ -4,20 +4,24 @@ import json
 import sqlite3
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
 from local_backend.storage.records import stored, time_from, upsert
 from local_backend.storage.store import Statement
-from nodus_tui.contract.resources.job import JobPhase
+from nodus_tui.contract.resources.job import JobPhase, JobSpec
 
-_JSON = frozenset({"metadata", "spec", "outputs", "notes"})
+_JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving"})
+
+
+JobKind = Literal["Job", "TrainingJob"]
+"""The kinds that run as jobs. They share one space of names."""
 
 
 @dataclass(slots=True)
 class JobRecord:
-    """A job."""
+    """A job, of any of the kinds that run as one."""
 
     name: str
     metadata: dict[str, Any]
@@ -30,8 +34,26 @@ class JobRecord:
     created_at: datetime
     seq: int | None = None
     """Order of creation; given by the database."""
+    kind: JobKind = "Job"
+    work: dict[str, Any] = field(default_factory=dict)
+    """The Job's spec that the engine runs, where the kind is another one; empty where it is `spec` itself."""
+    choices: list[str] = field(default_factory=list)
+    """Names of the hardware of which any will do, where there is more than the one of its spec."""
+    hardware: str = ""
+    """The name that its devices were given under."""
+    devices: list[str] = field(default_factory=list)
+    """The devices that it has, by uuid."""
     cost: int = 0
-    """Booked when it has ended."""
+    """Of this attempt; booked when it has ended."""
+    cost_before: int = 0
+    """Of the attempts before this one, which count under the same cap."""
+    attempt: int = 1
+    progress: float | None = None
+    """0 to 1 where its output tells."""
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    """Of a TrainingJob."""
+    serving: dict[str, Any] = field(default_factory=dict)
+    """Where a job that serves is reached, and since when."""
     phase: JobPhase = "Pending"
     reason: str | None = None
     message: str = ""
@@ -61,7 +83,17 @@ class JobRecord:
     @property
     def ended(self) -> bool:
         """Whether it will never do anything again."""
-        return self.phase not in {"Pending", "Running"}
+        return self.phase not in {"Pending", "Running", "Serving"}
+
+    @property
+    def job(self) -> JobSpec:
+        """What the engine runs."""
+        return JobSpec.model_validate(self.work or self.spec)
+
+    @property
+    def cap_left(self) -> int:
+        """What this attempt may cost."""
+        return max(0, self.cap - self.cost_before)
 
     def save(self) -> Statement:
         """Write the whole row."""

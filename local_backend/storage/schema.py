@@ -4,8 +4,6 @@ Spend lives in `calls` and `runs`, verdicts in `runs`, paid words in `turns`; th
 No table holds an expected answer.
 """
 
-SCHEMA_VERSION = 4
-
 MIGRATIONS: dict[int, str] = {
     1: """
 CREATE TABLE resources (
@@ -91,5 +89,19 @@ CREATE TABLE budget_states (
   name TEXT PRIMARY KEY, created_at TEXT NOT NULL, baseline INTEGER NOT NULL, period_started_at TEXT NOT NULL, told TEXT NOT NULL
 ) WITHOUT ROWID;
 """,
+    5: """
+ALTER TABLE jobs ADD COLUMN kind TEXT NOT NULL DEFAULT 'Job';
+ALTER TABLE jobs ADD COLUMN work TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE jobs ADD COLUMN choices TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN hardware TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN devices TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN progress REAL;
+ALTER TABLE jobs ADD COLUMN scores TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN serving TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE jobs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE jobs ADD COLUMN cost_before INTEGER NOT NULL DEFAULT 0;
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
+
+SCHEMA_VERSION = max(MIGRATIONS)

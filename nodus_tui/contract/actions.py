@@ -24,7 +24,7 @@ class Kill(ActionBase):
     """End a run, or a group with all its unfinished runs, at once: a call in flight is charged its worst case. Or a job, gracefully."""
 
     action: Literal["kill"] = "kill"
-    kind: Literal["AgentRun", "AgentGroup", "Job"]
+    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
     name: str
 
 

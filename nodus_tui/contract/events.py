@@ -9,6 +9,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.training_job import TrainingJob
 
 
 class Event(ContractModel):
@@ -44,4 +45,5 @@ class Snapshot(ContractModel):
     runs: tuple[AgentRun, ...] = ()
     """Of the groups asked for, superseded ones included."""
     jobs: tuple[Job, ...] = ()
+    training_jobs: tuple[TrainingJob, ...] = ()
     budgets: tuple[Budget, ...] = ()

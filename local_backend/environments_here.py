@@ -38,7 +38,7 @@ class LocalEnvironments:
         return await self.catalogue.facts(resolved)
 
     async def start(
-        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
+        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, skip: int = 0, expect_digest: str | None
     ) -> EnvironmentWorker | GradingWorker:
         """A worker with the tasks of one evaluation. Raises NodusError."""
         return await start_grader(
@@ -46,6 +46,7 @@ class LocalEnvironments:
             split=split,
             seed=seed,
             tasks=tasks,
+            skip=skip,
             expect_digest=expect_digest,
             engine=await self._engine(resolved),
             workspace=str(self._home),

@@ -309,6 +309,7 @@ def results_of(group: GroupRecord, runs: Sequence[RunRecord], now: datetime) -> 
             digest=group.digest,
             split=evaluation.get("split", "test"),
             seed=evaluation.get("seed", 0),
+            shard=evaluation.get("shard"),
             images=tuple(
                 sorted({image for run in current if run.sandbox for image in (run.sandbox.image, run.sandbox.grader_image) if image})
             ),

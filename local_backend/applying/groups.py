@@ -8,7 +8,7 @@ from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.storage.records import GroupRecord
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent
-from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.agent_group import AgentGroup, Evaluation
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 from nodus_tui.contract.spec_loading.nearest import nearest
 
@@ -110,12 +110,20 @@ class GroupPlanning:
             gaps = self._gaps if may_be_own and name not in self._planning.environments else ""
             self._planning.plan.faults.append(document.fault(path, error.detail + gaps, getattr(error, "suggestion", "")))
             return None
-        have = facts.tasks.get(evaluation.split) if facts and not document.in_doubt("spec", "evaluation", "split") else None
-        if have is not None and evaluation.tasks > have and not document.in_doubt("spec", "evaluation", "tasks"):
-            self._planning.plan.faults.append(
-                document.fault(
-                    ("spec", "evaluation", "tasks"),
-                    f"{evaluation.environment} has {have} tasks in its {evaluation.split} split, not {evaluation.tasks}",
-                )
-            )
+        have = facts.tasks.get(evaluation.split, facts.most) if facts and not document.in_doubt("spec", "evaluation", "split") else None
+        if have is not None and not document.in_doubt("spec", "evaluation", "tasks"):
+            self._enough(document, evaluation, have)
         return resolved
+
+    def _enough(self, document: LoadedDocument, evaluation: Evaluation, have: int) -> None:
+        """Whether the split has the tasks that the group scores, and those of the slices before it."""
+        asked = evaluation.skipped + evaluation.tasks
+        if asked <= have:
+            return
+        there = f"{evaluation.environment} has {have:,} tasks in its {evaluation.split} split, not {asked:,}"
+        shard = evaluation.shard
+        if shard is None:
+            self._planning.plan.faults.append(document.fault(("spec", "evaluation", "tasks"), there))
+        elif not document.in_doubt("spec", "evaluation", "shard"):
+            said = f"{there}: slice {shard.index} of {evaluation.tasks} tasks each reaches that far"
+            self._planning.plan.faults.append(document.fault(("spec", "evaluation", "shard"), said))

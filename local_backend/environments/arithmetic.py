@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import count as count_from
 
 from local_backend.environments.hashing import HashStream
+from local_backend.environments.names import ARITHMETIC_MOST
 from local_backend.environments.number_reading import NumberExpectation
 from local_backend.environments.secret_tasks import Judgement, SecretTask, SourceError, judge_stand_in
 
@@ -144,6 +145,8 @@ class ArithmeticSource:
         """The families in turn; each slot takes the first problem of its stream that is new and belongs to the split."""
         if split not in SPLITS:
             raise SourceError(f"{NAME} has the splits train and test only")
+        if count > ARITHMETIC_MOST:
+            raise SourceError(f"{NAME} makes {ARITHMETIC_MOST:,} tasks of a seed at most, and {count:,} were asked for")
         names = tuple(FAMILIES)
         drawn: dict[str, SecretTask] = {}
         for slot in range(count):

@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 from local_backend.environments.hashing import digest
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch, TaskCard, Workbench
+from local_backend.environments.names import ARITHMETIC_MOST
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.reasoning_gym_names import SIZE
 from local_backend.environments.worker_process import WorkerProcess, worker_command
@@ -32,6 +33,8 @@ class EnvironmentFacts:
     """How many, by split; empty where a split has no end."""
     digest: str
     """`sha256:…` over all tasks and the grader of a task file; over the name and the version of what this program brings along."""
+    most: int | None = None
+    """How many tasks of one seed it makes at most, where a split has no end."""
 
 
 class _DiedError(Exception):
@@ -118,11 +121,12 @@ class EnvironmentWorker:
         split: str,
         seed: int,
         tasks: int,
+        skip: int = 0,
         expect_digest: str | None = None,
         grade_seconds: float = GRADE_SECONDS,
         command: Sequence[str] | None = None,
     ) -> "EnvironmentWorker":
-        """Start the process and make the first `tasks` tasks of the seed.
+        """Start the process and make `tasks` tasks of the seed's order: its first, or those after the `skip` first.
 
         `grade_seconds` is the time for one answer, `command` how the process is started. Raises NodusError: InvalidSpec with every fault
         of a task file, Conflict when the digest differs from `expect_digest`, Unavailable when the process cannot make the tasks.
@@ -132,6 +136,7 @@ class EnvironmentWorker:
             "environment": environment_request(resolved),
             "split": split,
             "seed": seed,
+            "skip": skip,
             "tasks": tasks,
             "gradeSeconds": grade_seconds,
         }
@@ -296,7 +301,8 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
     """
     if resolved.source not in {"file", "folder"} and not resolved.in_sandbox:
         endless = resolved.source == "catalogue"
-        return EnvironmentFacts({} if endless else {"train": SIZE, "test": SIZE}, digest([resolved.name, resolved.version]))
+        counts = {} if endless else {"train": SIZE, "test": SIZE}
+        return EnvironmentFacts(counts, digest([resolved.name, resolved.version]), ARITHMETIC_MOST if endless else None)
     session = _Session()
     try:
         answer = await session.ask(worker_command(), {"op": "describe", "environment": environment_request(resolved)}, LOAD_SECONDS)

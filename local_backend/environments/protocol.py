@@ -1,6 +1,6 @@
 """What the scheduler's side and the grader's process agree on: limits, and how text is cleaned before it crosses. JSON lines either way.
 
-Requests: `{"op": "load", "environment": {…}, "split", "seed", "tasks", "gradeSeconds"}`, `{"op": "describe", "environment": {…}}`,
+Requests: `{"op": "load", "environment": {…}, "split", "seed", "skip", "tasks", "gradeSeconds"}`, `{"op": "describe", "environment": {…}}`,
 `{"op": "grade", "n", "task", "completion", "simulated"}`. Answers come in the order of the requests: `{"ok": true, …}` or
 `{"ok": false, "message", "faults": [[line, message], …]}` to the first two, `{"n", "verdict", "reward", "message"}` to a grade.
 """

@@ -98,6 +98,12 @@ def described(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"ok": True, "tasks": counts, "digest": whole}
 
 
+def drawn(source: TaskSource, request: Mapping[str, Any]) -> list[SecretTask]:
+    """The tasks of a request: so many of the seed's order, after those that it skips. Raises SourceError."""
+    skipped = int(request.get("skip", 0))
+    return source.draw(request["split"], request["seed"], skipped + request["tasks"])[skipped:]
+
+
 def loaded(source: TaskSource, tasks: Sequence[SecretTask]) -> dict[str, Any]:
     """The answer that hands out tasks: what agents may see of them, and the digest."""
     cards = [
@@ -144,7 +150,7 @@ class Worker:
 
     def _loaded(self, request: Mapping[str, Any]) -> dict[str, Any]:
         source = make_source(request["environment"])
-        tasks = source.draw(request["split"], request["seed"], request["tasks"])
+        tasks = drawn(source, request)
         self._source, self._tasks = source, {task.id: task for task in tasks}
         self._seconds = float(request["gradeSeconds"])
         signal.signal(signal.SIGALRM, self._ring)

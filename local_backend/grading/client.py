@@ -177,6 +177,7 @@ class GradingWorker:
         split: str,
         seed: int,
         tasks: int,
+        skip: int = 0,
         engine: str,
         workspace: str = "",
         expect_digest: str | None = None,
@@ -184,7 +185,7 @@ class GradingWorker:
         places: int | None = None,
         command: Sequence[str] | None = None,
     ) -> "GradingWorker":
-        """Start the process and make the first `tasks` tasks of the seed.
+        """Start the process and make `tasks` tasks of the seed's order: its first, or those after the `skip` first.
 
         `engine` is the name of the one that makes the sandboxes, `workspace` goes into their labels, `environ` is the scheduler's own, of
         which the process gets what it needs; `places` is how many answers are judged at once, `command` how the process is started. Raises
@@ -196,6 +197,7 @@ class GradingWorker:
             "environment": environment_request(resolved),
             "split": split,
             "seed": seed,
+            "skip": skip,
             "tasks": tasks,
             "engine": engine,
             "workspace": workspace,
@@ -344,6 +346,7 @@ async def start_grader(
     split: str,
     seed: int,
     tasks: int,
+    skip: int = 0,
     expect_digest: str | None = None,
     engine: str | None,
     workspace: str = "",
@@ -351,7 +354,7 @@ async def start_grader(
 ) -> EnvironmentWorker | GradingWorker:
     """The worker that an environment needs: for words, or for judging in sandboxes of the named engine. Raises NodusError."""
     if not resolved.in_sandbox:
-        return await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, expect_digest=expect_digest)
+        return await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, skip=skip, expect_digest=expect_digest)
     if engine is None:
         raise NodusError(ErrorCode.UNAVAILABLE, f"{reference_of(resolved)} is graded in sandboxes, and no engine makes any here")
     return await GradingWorker.start(
@@ -359,6 +362,7 @@ async def start_grader(
         split=split,
         seed=seed,
         tasks=tasks,
+        skip=skip,
         expect_digest=expect_digest,
         engine=engine,
         workspace=workspace,

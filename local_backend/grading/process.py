@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from local_backend.environments.secret_tasks import SecretTask, SourceError, failure
-from local_backend.environments.worker import LOAD_CPU_SECONDS, Contained, judged, loaded, make_source, told
+from local_backend.environments.worker import LOAD_CPU_SECONDS, Contained, drawn, judged, loaded, make_source, told
 from local_backend.grading.judging import Judge, Judged
 from local_backend.sandboxes.choosing import choose_engine
 from local_backend.sandboxes.interface import SandboxError
@@ -76,7 +76,7 @@ class Grading:
             signal.setitimer(signal.ITIMER_PROF, LOAD_CPU_SECONDS)
             try:
                 source = make_source(request["environment"])
-                tasks = source.draw(request["split"], request["seed"], request["tasks"])
+                tasks = drawn(source, request)
                 self._tasks = {task.id: task for task in tasks}
                 return loaded(source, tasks)
             except SourceError as error:

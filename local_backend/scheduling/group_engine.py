@@ -60,7 +60,7 @@ class StartGrader(Protocol):
     """How an environment worker is started; raises NodusError when the tasks cannot be made."""
 
     async def __call__(
-        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, expect_digest: str | None
+        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, skip: int = 0, expect_digest: str | None
     ) -> GraderClient:
         """Start it and have the tasks made; refuse when their digest is not the expected one."""
         ...
@@ -208,6 +208,7 @@ class GroupEngine:
             split=evaluation.split,
             seed=evaluation.seed,
             tasks=evaluation.tasks,
+            skip=evaluation.skipped,
             expect_digest=self.books.group.digest or None,
         )
 

@@ -3,7 +3,7 @@
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.money import USD
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, Verdict
-from nodus_tui.contract.resources.agent_group import Coverage
+from nodus_tui.contract.resources.agent_group import Coverage, Shard
 
 
 class CaseResult(ContractModel):
@@ -44,6 +44,8 @@ class ResultEnvironment(ContractModel):
     digest: str
     split: str
     seed: int
+    shard: Shard | None = None
+    """The slice of the seed's task order that was scored; null where it is the order's beginning."""
     images: tuple[str, ...] = ()
     """The images of the sandboxes that agents worked and answers were graded in, with their digests."""
     weaker_grader: str = ""

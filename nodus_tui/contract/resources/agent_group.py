@@ -35,6 +35,27 @@ EnvironmentReference = Annotated[
 """An Environment at an explicit version: `name@version`."""
 
 
+MAX_SHARDS = 1000
+"""Slices into which one task order is cut, at most."""
+
+
+class Shard(ContractModel):
+    """One slice of a seed's task order. All slices have equally many tasks, share none, and follow each other from the first task on."""
+
+    index: int = Field(ge=1, le=MAX_SHARDS)
+    """Which slice, from 1."""
+    of: int = Field(ge=1, le=MAX_SHARDS, validate_default=True)
+    """How many slices there are."""
+
+    @field_validator("of")
+    @classmethod
+    def _has_the_slice(cls, of: int, info: ValidationInfo) -> int:
+        index = info.data.get("index", 1)
+        if index > of:
+            raise PydanticCustomError("shard_index", "slice {index} of {of} does not exist", {"index": index, "of": of})
+        return of
+
+
 class Evaluation(ContractModel):
     """The batch that the group scores. Creating the group generates it, runs it and grades it; there is no submit step."""
 
@@ -48,6 +69,8 @@ class Evaluation(ContractModel):
     """With the name and the version it fixes the tasks and their order."""
     timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(hours=24))] = timedelta(minutes=30)
     """From creation; it counts preparation, queueing and waiting for funds."""
+    shard: Shard | None = None
+    """Scores this slice of the seed's task order, of `tasks` tasks; absent scores the first `tasks` tasks. A Sweep with shards sets it."""
 
     # Rules over two fields hang on the later field, so that they are told together with faults of other fields.
     @field_validator("repetitions")
@@ -66,6 +89,11 @@ class Evaluation(ContractModel):
     def cases(self) -> int:
         """tasks × repetitions."""
         return self.tasks * self.repetitions
+
+    @property
+    def skipped(self) -> int:
+        """How many tasks of the seed's order come before this batch's first."""
+        return 0 if self.shard is None else (self.shard.index - 1) * self.tasks
 
 
 class GroupInput(ContractModel):

@@ -45,14 +45,16 @@ class ModelClient:
         self._catalogue = catalogue
         self._clock = clock
         self._real: RealProviders | None = None
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[tuple[str, str, str], Provider] = {}
         self._gates: dict[tuple[str, str, str], ConcurrencyGate] = {}
 
     async def attempt(self, model: ResolvedModel, request: ModelRequest) -> ModelReply:
         """One try, sent once. Raises ModelCallError. Call it inside `slot`, after the worst case is reserved."""
-        provider = self._providers.get(model.family)
+        # A family that a job serves may have another address tomorrow.
+        key = (model.family, model.name, model.base_url)
+        provider = self._providers.get(key)
         if provider is None:
-            provider = self._providers[model.family] = self._open(model)
+            provider = self._providers[key] = self._open(model)
         return await provider.complete(request, timeout=model.timeout.total_seconds())
 
     def slot(self, model: ResolvedModel) -> Slot:

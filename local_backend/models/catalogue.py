@@ -3,10 +3,11 @@
 It reads the configuration and the environment that it is given, and nothing else. Keys stay in it: what it hands out names the variable.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
+from typing import Protocol
 
 from local_backend.models.default_families import DEFAULT_FAMILIES
 from local_backend.models.endpoints import checked_base_url, is_public, public_key_variable, public_url
@@ -43,6 +44,8 @@ class ResolvedModel:
     max_tries: int
     max_concurrency: int
     behaviour: SimulatedBehaviour | None = None
+    served_by: str = ""
+    """The job of this workspace that serves it; empty for a model of the catalogue."""
 
     @property
     def simulated(self) -> bool:
@@ -53,6 +56,14 @@ class ResolvedModel:
     def notional(self) -> bool:
         """Whether the price is made up."""
         return self.price.notional
+
+
+class Served(Protocol):
+    """A family that a job serves; `ServedFamily` is one."""
+
+    def resolved(self) -> ResolvedModel:
+        """The model. Raises CatalogueProblem where nobody serves it any more."""
+        ...
 
 
 def _now() -> datetime:
@@ -80,14 +91,20 @@ class ModelCatalogue:
         """The environment that keys and proxies are read from."""
         return self._environ
 
-    def resolve(self, families: Sequence[str]) -> ResolvedModel:
-        """The first of these families that the catalogue has. Raises CatalogueProblem when it has none, or when that one is not usable."""
+    def resolve(self, families: Sequence[str], served: Mapping[str, "Served"] | None = None) -> ResolvedModel:
+        """The first of these families that the catalogue has, or a job serves.
+
+        Raises CatalogueProblem when there is none, or when that one is not usable.
+        """
+        served = served or {}
         for family in families:
             if family in self._entries:
                 if family not in self._resolved:
                     self._resolved[family] = self._resolve(self._entries[family])
                 return self._resolved[family]
-        raise self._unknown(families)
+            if family in served:
+                return served[family].resolved()
+        raise self._unknown(families, served)
 
     def key_of(self, model: ResolvedModel) -> str | None:
         """The key that goes with the model's requests; None when none is needed. Never show, log or store it."""
@@ -184,15 +201,15 @@ class ModelCatalogue:
                 "`price:` with inputPerMTok and outputPerMTok in US dollars a million tokens, or `price: free` if nobody pays for it",
             ) from None
 
-    def _unknown(self, families: Sequence[str]) -> CatalogueProblem:
-        known = list(self._entries)
+    def _unknown(self, families: Sequence[str], served: Iterable[str] = ()) -> CatalogueProblem:
+        known = [*self._entries, *served]
         near = next((match for family in families for match in get_close_matches(family, known, n=1, cutoff=0.6)), "")
         asked = ", ".join(f'"{family}"' for family in families)
         which = f"no model family {asked}" if len(families) == 1 else f"none of the model families {asked}"
         return CatalogueProblem(
             families[0] if families else "",
             f"the model catalogue has {which}; it knows {', '.join(known)}. Add an entry under `models:` of the configuration file "
-            "to have another",
+            "to have another, or apply a Job that serves it",
             near,
         )
 

@@ -66,6 +66,8 @@ class Reason(StrEnum):
     """No run starts and no call leaves until there is room on the scheduler's disk again."""
     WAITING_FOR_SANDBOX = "WaitingForSandbox"
     """As many sandboxes run as this machine is set to; or its image is being fetched. The message says which."""
+    WAITING_FOR_MODEL = "WaitingForModel"
+    """The job that serves the model is not up: it waits, starts, does not answer, or has ended. The message says which."""
     SANDBOX_LIMIT_REACHED = "SandboxLimitReached"
     """The run's sandbox used up its `maxLifetime` or its `maxCostUSD`."""
     ANSWERED = "Answered"
@@ -90,7 +92,8 @@ class GroupPhase(StrEnum):
     """Its tasks are being made."""
     RUNNING = "Running"
     STALLED = "Stalled"
-    """Every unfinished case waits on a cap; the message says which, and by how much to raise it."""
+    """Nothing goes on until somebody acts: every unfinished case waits on a cap, or for a model server that has ended. The message says
+    which, and what frees it."""
     COMPLETED = "Completed"
     """Every case has ended, scored or not."""
     CANCELLED = "Cancelled"

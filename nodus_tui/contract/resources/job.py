@@ -12,7 +12,7 @@ from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.resources.hardware import Argument, Command, Surroundings
-from nodus_tui.contract.resources.meta import Name, Resource
+from nodus_tui.contract.resources.meta import EnvironmentVariable, Name, Resource
 from nodus_tui.contract.wording import quoted
 
 
@@ -46,16 +46,28 @@ class Mount(ContractModel):
 
 
 class Serving(ContractModel):
-    """A job that serves: it is up when its health check answers, and groups can name it as their model."""
+    """A job that serves a model: groups name its family as their model, and calls go to it while its health check answers."""
 
     family: Name
-    """The model family under which agents ask for it while it is up."""
+    """The model family under which agents ask for it."""
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    """The model's name in requests; absent: the family."""
     port: int = Field(ge=1, le=65_535)
-    """Where it listens, inside the job."""
+    """Where it listens: of this machine for a command, inside the container for an image."""
     health_path: str = Field(default="/health", pattern=r"^/", max_length=1000)
     """Asked with GET until it answers 200."""
     start_timeout: Annotated[Duration, bounded_duration(timedelta(seconds=1), timedelta(hours=24))] = timedelta(minutes=10)
-    """How long it may take until it answers."""
+    """How long it may take until it answers, and later how long it may stop answering."""
+    stop_after: Annotated[Duration, bounded_duration(timedelta(), timedelta(days=7))] = timedelta(minutes=1)
+    """How long it stays up after the last group that uses it has ended, for the next one."""
+    keep: bool = False
+    """Started at once and kept up whoever uses it, until it is killed, or its cap or timeout ends it."""
+    restarts: int = Field(default=0, ge=0, le=100)
+    """How often it is started again when it has served and ends by itself, or does not answer any more."""
+    max_concurrency: int = Field(default=64, ge=1, le=1000)
+    """Calls in flight at once, at most."""
+    api_key_env: EnvironmentVariable | None = None
+    """The variable of the backend's environment that holds the key which it asks for; never the key itself."""
 
 
 class JobSpec(Surroundings):
@@ -93,13 +105,34 @@ JobPhase = Literal["Pending", "Running", "Serving", "Succeeded", "Failed", "Canc
 _UNFINISHED = frozenset({"Pending", "Running", "Serving"})
 
 
+class ServingStatus(ContractModel):
+    """How a job that serves stands, and who uses it."""
+
+    family: str
+    model: str
+    """The model's name in requests."""
+    address: str | None = None
+    """The base URL that calls go to, while it runs."""
+    answering: bool = False
+    """Whether its last health check answered."""
+    since: UTCTime | None = None
+    """Since when it answers, or does not any more."""
+    users: tuple[str, ...] = ()
+    """Groups, and jobs as `job/NAME`, that are at work and name its family."""
+    stops_at: UTCTime | None = None
+    """When it is stopped if nobody comes to use it."""
+    restarts: int = 0
+    """How often it was started again after it had ended by itself."""
+
+
 class JobStatus(ContractModel):
     """What the backend knows of a Job."""
 
     phase: JobPhase
     reason: str | None = None
     """`WaitingForMachine`, `DiskAlmostFull`, `NonZeroExit`, `NotStarted`, `MaxCostReached`, `Timeout`, `Killed`, `BudgetExceeded`,
-    `InfrastructureFailure` or `Interrupted`.
+    `InfrastructureFailure` or `Interrupted`; of one that serves also `WaitingForUsers`, `WaitingForPort`, `Restarting`, `Starting`,
+    `NotAnswering`, `StartTimeout`, `ServerEnded` or `NoLongerUsed`.
     """
     message: str = ""
     """For people: what it waits for and until when, or how it ended."""
@@ -119,6 +152,8 @@ class JobStatus(ContractModel):
     ended_at: UTCTime | None = None
     deadline_at: UTCTime | None = None
     """While it runs: when its cap or its timeout ends it, if it does not end before."""
+    serving: ServingStatus | None = None
+    """Of a job that serves."""
 
     @property
     def ended(self) -> bool:

@@ -22,17 +22,18 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
+from nodus_tui.screens.catalogue import make_screen
 from nodus_tui.screens.feed import LiveFeed
-from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
-from nodus_tui.screens.palette import Palette
+from nodus_tui.screens.palette import JumpDialog, Palette
 from nodus_tui.screens.services import Services
 from nodus_tui.text import safe_text
 from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.proposals import quit_question
+from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
 
 FLUSH_SECONDS = 0.5
@@ -241,9 +242,29 @@ class NodusApp(App[int], inherit_bindings=False):
 
         self.push_screen(Palette(screen.VIEW, self.clock, viewer=self.services.viewer()), chosen)
 
-    def action_gpus(self) -> None:
-        """Show the machine that does the work."""
-        self.push_screen(GpusScreen(self.services))
+    def action_jump(self) -> None:
+        """Go to a view by its name."""
+        screen = self.screen
+        if not isinstance(screen, ViewScreen):
+            return
+
+        def chosen(action_id: str | None) -> None:
+            if action_id is not None:
+                self.action_go_to(action_id)
+
+        self.push_screen(JumpDialog(screen.VIEW, self.clock), chosen)
+
+    def action_go_to(self, name: str) -> None:
+        """Go to a view by its name: back to it where it lies below the one that is open, so that the way back never grows in a circle."""
+        entry = destination(name)
+        if entry is None:
+            return
+        below = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.VIEW is entry.view]
+        if not below:
+            self.push_screen(make_screen(entry, self.services))
+            return
+        while self.screen is not below[-1]:
+            self.pop_screen()
 
     def action_launch(self) -> None:
         """Choose a spec file, show its estimate."""

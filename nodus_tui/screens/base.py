@@ -1,6 +1,7 @@
 """What the views share: crumbs, body, filter, status line, footer; notices; the message for a terminal that is too small."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from inspect import isawaitable
 from typing import ClassVar, TypeVar
 
@@ -14,7 +15,7 @@ from textual.widget import Widget
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
-from nodus_tui.view_state.key_actions import View, actions_of, changing_ids
+from nodus_tui.view_state.key_actions import View, actions_of, changing_ids, opened_view
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
@@ -49,6 +50,7 @@ def bindings_of(view: View) -> list[Binding]:
             id=f"{view.value}.{action.id}",
         )
         for action in actions_of(view)
+        if action.keys
     ]
 
 
@@ -225,14 +227,19 @@ class ViewScreen(Screen[None]):
         if self.services.viewer() and action_id in changing_ids():
             self.notice("You look on as a viewer: your token lets you see everything and change nothing.", Tone.WARN)
             return
-        handler: Callable[[], Awaitable[None] | None] = getattr(self, f"do_{action_id}")
-        result = handler()
+        result = self._doer(action_id)()
         if isawaitable(result):
 
             async def finish() -> None:
                 await result
 
             self.run_worker(finish(), exit_on_error=True)
+
+    def _doer(self, action_id: str) -> Callable[[], Awaitable[object] | None]:
+        if opened_view(action_id) is not None:
+            return partial(self.app.run_action, f"go_to('{action_id}')")
+        doer: Callable[[], Awaitable[object] | None] = getattr(self, f"do_{action_id}")
+        return doer
 
     def do_back(self) -> None:
         """Go back to the view before."""
@@ -254,9 +261,9 @@ class ViewScreen(Screen[None]):
         """Show the next theme."""
         await self.app.run_action("next_theme")
 
-    async def do_gpus(self) -> None:
-        """Show the machine that does the work."""
-        await self.app.run_action("gpus")
+    async def do_jump(self) -> None:
+        """Go to a view by its name."""
+        await self.app.run_action("jump")
 
     async def do_launch(self) -> None:
         """Choose, estimate and launch a spec file."""

@@ -10,10 +10,8 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
-from nodus_tui.screens.budgets import BudgetsScreen
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.jobs import JobsScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
@@ -152,14 +150,6 @@ class CampaignsScreen(ViewScreen):
         group = self.table.cursor_item
         if group is not None:
             self.app.push_screen(GroupScreen(self.services, group.name))
-
-    def do_jobs(self) -> None:
-        """Show all jobs."""
-        self.app.push_screen(JobsScreen(self.services))
-
-    def do_budgets(self) -> None:
-        """Show all budgets."""
-        self.app.push_screen(BudgetsScreen(self.services))
 
     def do_filter(self) -> None:
         """Type a filter."""

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.events import EventBatch
+from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
@@ -30,6 +30,16 @@ class Connection:
     next_try: datetime | None = None
 
 
+class FoldedState(Protocol):
+    """A view's state that is kept true by the stream."""
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take a snapshot instead of what was known."""
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether anything here changed. What is of another kind, or older than the snapshot, changes nothing."""
+
+
 class LiveFeed:
     """The states of all open views, kept true by the backend's events."""
 
@@ -40,6 +50,8 @@ class LiveFeed:
         self.campaigns = CampaignsState()
         self.jobs = JobsState()
         self.budgets = BudgetsState()
+        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets)
+        """What the snapshot of the whole workspace and all events go into; a state of a new view is one more."""
         self.groups: dict[str, GroupState] = {}
         self.connection = Connection("connecting")
 
@@ -61,12 +73,11 @@ class LiveFeed:
 
     async def _load(self) -> None:
         snapshot = await self._backend.snapshot()
-        self.campaigns.load(snapshot)
-        self.jobs.load(snapshot)
-        self.budgets.load(snapshot)
-        for name, state in tuple(self.groups.items()):
-            state.await_snapshot()
-            state.load(await self._backend.snapshot(runs_of=name))
+        for state in self._states:
+            state.load(snapshot)
+        for name, group in tuple(self.groups.items()):
+            group.await_snapshot()
+            group.load(await self._backend.snapshot(runs_of=name))
         self.connection = Connection("live")
         self._changed()
 
@@ -81,10 +92,7 @@ class LiveFeed:
         """Fold one batch into every state that it concerns."""
         changed = False
         for event in batch.events:
-            changed = self.campaigns.fold(event) or changed
-            changed = self.jobs.fold(event) or changed
-            changed = self.budgets.fold(event) or changed
-            for state in self.groups.values():
+            for state in (*self._states, *self.groups.values()):
                 changed = state.fold(event) or changed
         if changed:
             self._changed()

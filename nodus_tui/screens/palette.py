@@ -1,6 +1,6 @@
-"""The palette: every action of a view by its name."""
+"""The palette: every action of a view by its name. The same dialog with the views only is what `:` opens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -13,53 +13,67 @@ from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, shown_key
+from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, opened_view, shown_key
 from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.text_entry import TextEntry
 
 _GOOD_MATCH = 60
+
+
+def _key_text(action: KeyAction) -> str:
+    return shown_key(action.keys[0]) if action.keys else ""
+
+
 _COLUMNS: tuple[Column[KeyAction], ...] = (
-    Column("key", "KEY", 7, lambda action, _now: line(Span(shown_key(action.keys[0]), Tone.KEY)), lambda _action: None),
+    Column("key", "KEY", 7, lambda action, _now: line(Span(_key_text(action), Tone.KEY)), lambda _action: None),
     Column("word", "ACTION", 12, lambda action, _now: line(action.word), lambda action: action.word, grow=4),
     Column("help", "", 20, lambda action, _now: line(muted(action.help)), lambda _action: None, grow=200),
 )
 
 
-class Palette(ModalScreen[str | None]):
+class ActionChooser(ModalScreen[str | None]):
     """Gives the id of the chosen action."""
 
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
-    Palette LineTable { height: 12; margin-top: 1; }
+    ActionChooser LineTable { height: 12; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+p", "cancel", show=False, priority=True),
         Binding("down", "move(1)", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
+        Binding("tab", "complete", show=False, priority=True),
     ]
 
-    def __init__(self, view: View, now: Callable[[], datetime], *, viewer: bool = False) -> None:
+    def __init__(self, actions: Iterable[KeyAction], now: Callable[[], datetime], question: str) -> None:
         super().__init__()
         self.now = now
+        self.question = question
+        self.actions = tuple(actions)
         self.rows: Rows[KeyAction] = Rows(_COLUMNS, sort="key")
-        for action in actions_of(view, viewer=viewer):
-            if action.palette:
-                self.rows.put(action.id, action)
+        self._offer(self.actions)
 
     def compose(self) -> ComposeResult:
         """Input and matches."""
         with Vertical(id="dialog"):
-            entry = TextEntry(placeholder="what do you want to do?", id="words")
+            entry = TextEntry(placeholder=self.question, id="words")
             entry.cursor_blink = False
             yield entry
             yield LineTable(self.rows, self.now(), widget_id="actions")
 
+    def _offer(self, actions: Iterable[KeyAction]) -> None:
+        self.rows.clear()
+        for action in actions:
+            self.rows.put(action.id, action)
+
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Keep what matches."""
-        typed = event.value.strip().casefold()
-        self.rows.keep_only((lambda action: matches(typed, action)) if typed else None)
-        self.query_one(LineTable).show(self.now())
+        """Keep what matches, the likeliest first."""
+        self._offer(best_first(event.value, self.actions))
+        table = self.query_one(LineTable)
+        table.show(self.now())
+        table.move_to(0)
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
         """Do the chosen one."""
@@ -73,12 +87,50 @@ class Palette(ModalScreen[str | None]):
         """Choose another."""
         self.query_one(LineTable).action_move(by)
 
+    def action_complete(self) -> None:
+        """Write the chosen one's name in full."""
+        chosen = self.query_one(LineTable).cursor_key
+        if chosen is not None:
+            entry = self.query_one(Input)
+            entry.value = self.rows.item(chosen).word
+            entry.cursor_position = len(entry.value)
+
     def action_cancel(self) -> None:
         """Do nothing."""
         self.dismiss(None)
 
 
-def matches(typed: str, action: KeyAction) -> bool:
-    """Whether a person who typed this may mean that action."""
-    words = f"{action.word} {action.help}".casefold()
-    return typed in words or fuzz.partial_ratio(typed, action.word.casefold()) > _GOOD_MATCH
+class Palette(ActionChooser):
+    """Every action of a view."""
+
+    def __init__(self, view: View, now: Callable[[], datetime], *, viewer: bool = False) -> None:
+        actions = (action for action in actions_of(view, viewer=viewer) if action.palette)
+        super().__init__(actions, now, "what do you want to do?")
+
+
+class JumpDialog(ActionChooser):
+    """The views that can be gone to from a view."""
+
+    def __init__(self, view: View, now: Callable[[], datetime]) -> None:
+        views = (action for action in actions_of(view) if opened_view(action.id) is not None)
+        super().__init__(views, now, "which view?")
+
+
+def best_first(typed: str, actions: Sequence[KeyAction]) -> list[KeyAction]:
+    """The actions that a person who typed this may mean, the likeliest first."""
+    words = typed.strip().casefold()
+    ranked = [(rank, place) for place, action in enumerate(actions) if (rank := _rank(words, action)) is not None]
+    return [actions[place] for _, place in sorted(ranked)]
+
+
+def _rank(typed: str, action: KeyAction) -> int | None:
+    """0 for the best match; None for none."""
+    entry = destination(action.id)
+    names = (action.word, *(entry.also if entry is not None else ()))
+    if any(name.casefold().startswith(typed) for name in names):
+        return 0
+    if typed in action.word.casefold():
+        return 1
+    if typed in action.help.casefold():
+        return 2
+    return 3 if fuzz.partial_ratio(typed, action.word.casefold()) > _GOOD_MATCH else None

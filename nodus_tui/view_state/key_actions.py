@@ -1,32 +1,33 @@
-"""Everything a person can do with a key: one list, from which bindings, the footer, the help, the palette and docs/keys.md are made."""
+"""Everything a person can do with a key: one list, from which bindings, the footer, the help, the palette and docs/keys.md are made.
+
+An action names the views in which it works, most of them by a trait (views.py): what a table, a filter, a view that can be killed have in
+common is written once. An action `X` is done by the method `do_X` of the view. Going to a view is an action too; those are made from the
+registry of views, and need no method.
+"""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from nodus_tui.view_state.views import VIEW_TITLES, Trait, View, destinations, views_with
 
-class View(StrEnum):
-    """Where an action works."""
+__all__ = [
+    "KEY_ACTIONS",
+    "MOVING",
+    "VIEW_TITLES",
+    "KeyAction",
+    "View",
+    "actions_of",
+    "changing_ids",
+    "keys_markdown",
+    "opened_view",
+    "shown_key",
+]
 
-    CAMPAIGNS = "campaigns"
-    GROUP = "group"
-    RUN = "run"
-    JOBS = "jobs"
-    JOB = "job"
-    GPUS = "gpus"
-    BUDGETS = "budgets"
-    ESTIMATE = "estimate"
-
-
-_ALL = (View.CAMPAIGNS, View.GROUP, View.RUN)
+_CAMPAIGN = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
-_LISTS = (*_TABLES, View.JOBS)
-_ENDABLE = (*_ALL, View.JOBS, View.JOB)
-_ROWS = (*_LISTS, View.GPUS, View.BUDGETS)
-_COPYABLE = (*_ALL, View.JOBS, View.GPUS, View.BUDGETS)
-_LIVE = (*_ALL, View.JOBS, View.JOB, View.GPUS, View.BUDGETS)
-"""Views that stay open while things go on."""
-_OPENED = _LIVE[1:]
-"""All but the first view."""
+_LIVE = views_with(Trait.LIVE)
+_ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
+_ENDABLE = views_with(Trait.ENDS)
+_ROWS = views_with(Trait.ROWS)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class KeyAction:
 
     id: str
     keys: tuple[str, ...]
-    """Names as Textual has them; the first is the one that is shown."""
+    """Names as Textual has them; the first is the one that is shown. None: by `:` and the palette only."""
     word: str
     """For the footer."""
     help: str
@@ -48,15 +49,28 @@ class KeyAction:
     """It changes something in the backend."""
 
 
+_JUMPS = tuple(
+    KeyAction(
+        entry.view.value,
+        (entry.key,) if entry.key else (),
+        entry.view.value,
+        entry.help,
+        tuple(view for view in _LIVE if view is not entry.view),
+        footer=False,
+    )
+    for entry in destinations()
+)
+"""One action for each view that can be gone to: made from the registry of views."""
+
 KEY_ACTIONS: tuple[KeyAction, ...] = (
-    KeyAction("open", ("enter",), "open", "Open the selected group, run or job.", _LISTS, palette=False),
-    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _OPENED, palette=False),
+    KeyAction("open", ("enter",), "open", "Open what is selected.", views_with(Trait.OPENS), palette=False),
+    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _ABOVE, palette=False),
     KeyAction(
         "filter",
         ("slash",),
         "filter",
         "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.",
-        (*_LISTS, View.BUDGETS),
+        views_with(Trait.FILTER),
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("unfold", ("o",), "whole", "Show tool calls and their results whole, or fold them again.", (View.RUN,)),
@@ -70,18 +84,16 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group, run or job; asks first.", _ENDABLE, changes=True),
-    KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _ALL, changes=True),
-    KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _ALL, changes=True),
-    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _ENDABLE, changes=True),
+    KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _CAMPAIGN, changes=True),
+    KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _CAMPAIGN, changes=True),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction(
         "extend_waiting", ("C",), "extend all", "Give every run that waits at its own cap one new, higher cap.", _TABLES, changes=True
     ),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
-    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _ALL, footer=False, changes=True),
-    KeyAction("jobs", ("J",), "jobs", "Show all jobs.", (View.CAMPAIGNS,), footer=False),
-    KeyAction("budgets", ("B",), "budgets", "Show all budgets: what is spent of each, and which block.", (View.CAMPAIGNS,), footer=False),
+    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _CAMPAIGN, footer=False, changes=True),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
@@ -91,10 +103,11 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         ("y",),
         "copy",
         "Copy the selected row to the clipboard, and to a file where the terminal has none.",
-        _COPYABLE,
+        (View.RUN, *_ROWS),
         footer=False,
     ),
-    KeyAction("gpus", ("d",), "GPUs", "Show the GPUs, the processes on them, and the machine that does the work.", _ALL),
+    KeyAction("jump", ("colon",), "go", "Go to a view by its name.", _LIVE, palette=False),
+    *_JUMPS,
     KeyAction("theme", ("t",), "theme", "Show the next theme.", _LIVE, footer=False),
     KeyAction("start", ("enter", "L"), "launch", "Launch what was estimated.", (View.ESTIMATE,), palette=False, changes=True),
     KeyAction("reload", ("r",), "read again", "Read the file again after a change.", (View.ESTIMATE,), palette=False),
@@ -115,22 +128,13 @@ MOVING: tuple[tuple[str, str], ...] = (
 
 _SHOWN = {
     "slash": "/",
+    "colon": ":",
     "question_mark": "?",
     "escape": "Esc",
     "enter": "Enter",
     "backspace": "Backspace",
     "tab": "Tab",
     "f1": "F1",
-}
-VIEW_TITLES = {
-    View.CAMPAIGNS: "Campaigns",
-    View.GROUP: "Group",
-    View.RUN: "Run",
-    View.JOBS: "Jobs",
-    View.JOB: "Job and its log",
-    View.GPUS: "GPUs and the machine",
-    View.BUDGETS: "Budgets",
-    View.ESTIMATE: "Estimate before a launch",
 }
 
 
@@ -142,6 +146,11 @@ def shown_key(key: str) -> str:
 def actions_of(view: View, *, viewer: bool = False) -> tuple[KeyAction, ...]:
     """What works in a view, in the order of the list; for a `viewer`, who may only look, without what changes something."""
     return tuple(action for action in KEY_ACTIONS if view in action.views and not (viewer and action.changes))
+
+
+def opened_view(action_id: str) -> View | None:
+    """The view that an action goes to; None for an action that does something else."""
+    return next((entry.view for entry in destinations() if entry.view.value == action_id), None)
 
 
 def changing_ids() -> frozenset[str]:
@@ -156,7 +165,7 @@ def keys_markdown() -> str:
     for view in View:
         lines += [f"## {VIEW_TITLES[view]}", "", "| key | action | what it does |", "|---|---|---|"]
         for action in actions_of(view):
-            keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys)
+            keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys) or f"`:{action.id}`"
             lines.append(f"| {keys} | {action.id} | {action.help} |")
         lines.append("")
     lines += [

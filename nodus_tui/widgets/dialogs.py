@@ -214,7 +214,7 @@ def help_lines(view: View, *, viewer: bool = False) -> list[Line]:
     """The help of a view."""
     lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
     for action in actions_of(view, viewer=viewer):
-        keys = " ".join(shown_key(key) for key in action.keys)
+        keys = " ".join(shown_key(key) for key in action.keys) or f":{action.id}"
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
     lines.append(())
     lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in MOVING)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width
 from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, shown_key
 
-_ALWAYS = ("help", "quit")
+_ALWAYS = ("jump", "help", "quit")
+"""They have their place at any width, for they lead to all the others."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,12 @@ NOTHING_SPECIAL = Offer()
 
 
 def _words(action: KeyAction, offer: Offer) -> Line:
-    return line(Span(shown_key(action.keys[0]), Tone.KEY), Span(f" {offer.words.get(action.id, action.word)}  ", Tone.MUTED))
+    key = shown_key(action.keys[0]) if action.keys else f":{action.id}"
+    return line(Span(key, Tone.KEY), Span(f" {offer.words.get(action.id, action.word)}  ", Tone.MUTED))
 
 
 def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, *, viewer: bool = False) -> Line:
-    """`Enter open  / filter  …  ? help  q quit`; help and quit always have their place, what matters now comes first."""
+    """`Enter open  / filter  …  ? help  q quit`; what leads on always has its place, what matters now comes first."""
     offered = actions_of(view, viewer=viewer)
     actions = [action for action in offered if (action.footer or action.id in offer.now) and action.id not in offer.without]
     actions.sort(key=lambda action: action.id not in offer.now)

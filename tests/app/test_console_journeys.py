@@ -14,14 +14,6 @@ from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_run import Transcript
-from nodus_tui.screens.budgets import BudgetsScreen
-from nodus_tui.screens.campaigns import CampaignsScreen
-from nodus_tui.screens.gpus import GpusScreen
-from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.job import JobScreen
-from nodus_tui.screens.jobs import JobsScreen
-from nodus_tui.screens.launch import EstimateScreen
-from nodus_tui.screens.run import RunScreen
 from nodus_tui.view_state.key_actions import View, actions_of
 from nodus_tui.widgets.span_block import SpanBlock
 
@@ -467,21 +459,6 @@ async def test_sorting_by_key_and_by_click() -> None:
         await pilot.click("#runs", offset=(titles.index("VERDICT") + 1, 0))
         await settled(app, pilot)
         assert "VERDICT▲" in screen_text(app)
-
-
-def test_every_listed_action_has_its_doer() -> None:
-    screens = {
-        View.CAMPAIGNS: CampaignsScreen,
-        View.GROUP: GroupScreen,
-        View.RUN: RunScreen,
-        View.JOBS: JobsScreen,
-        View.JOB: JobScreen,
-        View.GPUS: GpusScreen,
-        View.BUDGETS: BudgetsScreen,
-        View.ESTIMATE: EstimateScreen,
-    }
-    missing = [(view, action.id) for view in View for action in actions_of(view) if not hasattr(screens[view], f"do_{action.id}")]
-    assert missing == []
 
 
 @pytest.mark.parametrize("theme", ["nodus-dark", "nodus-light", "nodus-ansi"])

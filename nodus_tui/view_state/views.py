@@ -1,0 +1,122 @@
+"""All views of the console: the one place where a view is registered. It knows names and keys only, no screen and no widget.
+
+A new view is a member of `View` and an entry of `VIEWS`, nothing more:
+
+- its traits give it the keys of its kind (a table's sorting, a filter, Enter, kill), and footer, `?`, palette and docs/keys.md with them;
+- an entry with a `screen` is opened from everywhere by `:` and its name, by its `key`, and from the palette;
+- an entry without one is opened from another view only, on what is selected there (a group, a run).
+
+What only one view can do is an action of its own in `key_actions.py`. The screen is a `TableScreen` (screens/table_screen.py) where it is a
+table of items, else a `ViewScreen` (screens/base.py). CONTRIBUTING.md has the steps in order.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class View(StrEnum):
+    """Where an action works. The value is the name that `:` takes."""
+
+    CAMPAIGNS = "campaigns"
+    GROUP = "group"
+    RUN = "run"
+    JOBS = "jobs"
+    JOB = "job"
+    GPUS = "gpus"
+    BUDGETS = "budgets"
+    ESTIMATE = "estimate"
+
+
+class Trait(StrEnum):
+    """What a view is, as far as keys go. The actions of key_actions.py name traits, so that no view stands in a list of each."""
+
+    LIVE = "live"
+    """It stays open while things go on: it can be left by `:`, has the palette, the themes and the help."""
+    FIRST = "first"
+    """Nothing lies below it: Escape leads nowhere."""
+    ROWS = "rows"
+    """It has a table whose rows are sorted and copied."""
+    FILTER = "filter"
+    """Its rows are filtered with `/`."""
+    OPENS = "opens"
+    """Enter opens what is selected."""
+    ENDS = "ends"
+    """`x` kills what is selected or shown."""
+
+
+@dataclass(frozen=True)
+class ViewEntry:
+    """One view, as the registry has it."""
+
+    view: View
+    title: str
+    """Of its help and of its chapter in docs/keys.md."""
+    traits: frozenset[Trait]
+    screen: str = ""
+    """`module:class` of a screen that needs nothing but the services; it is loaded when it is first opened. Empty: see above."""
+    key: str = ""
+    """The letter that opens it from every live view, as Textual names keys; empty for none."""
+    help: str = ""
+    """A sentence for help and palette: what it shows."""
+    also: tuple[str, ...] = ()
+    """Other names that `:` takes."""
+
+
+_TABLE = frozenset({Trait.LIVE, Trait.ROWS, Trait.FILTER})
+
+VIEWS: tuple[ViewEntry, ...] = (
+    ViewEntry(
+        View.CAMPAIGNS,
+        "Campaigns",
+        _TABLE | {Trait.FIRST, Trait.OPENS, Trait.ENDS},
+        screen="nodus_tui.screens.campaigns:CampaignsScreen",
+        help="Show all campaigns: the groups with their progress, pass rate and money.",
+        also=("groups", "home"),
+    ),
+    ViewEntry(View.GROUP, "Group", _TABLE | {Trait.OPENS, Trait.ENDS}),
+    ViewEntry(View.RUN, "Run", frozenset({Trait.LIVE, Trait.ENDS})),
+    ViewEntry(
+        View.JOBS,
+        "Jobs",
+        _TABLE | {Trait.OPENS, Trait.ENDS},
+        screen="nodus_tui.screens.jobs:JobsScreen",
+        key="J",
+        help="Show all jobs.",
+    ),
+    ViewEntry(View.JOB, "Job and its log", frozenset({Trait.LIVE, Trait.ENDS})),
+    ViewEntry(
+        View.GPUS,
+        "GPUs and the machine",
+        frozenset({Trait.LIVE, Trait.ROWS}),
+        screen="nodus_tui.screens.gpus:GpusScreen",
+        key="d",
+        help="Show the GPUs, the processes on them, and the machine that does the work.",
+        also=("devices", "machine", "hardware"),
+    ),
+    ViewEntry(
+        View.BUDGETS,
+        "Budgets",
+        _TABLE,
+        screen="nodus_tui.screens.budgets:BudgetsScreen",
+        key="B",
+        help="Show all budgets: what is spent of each, and which block.",
+    ),
+    ViewEntry(View.ESTIMATE, "Estimate before a launch", frozenset()),
+)
+
+VIEW_TITLES = {entry.view: entry.title for entry in VIEWS}
+
+
+def views_with(*traits: Trait) -> tuple[View, ...]:
+    """The views that have all of these traits, in their order."""
+    return tuple(entry.view for entry in VIEWS if entry.traits.issuperset(traits))
+
+
+def destinations() -> tuple[ViewEntry, ...]:
+    """The views that can be gone to from everywhere."""
+    return tuple(entry for entry in VIEWS if entry.screen)
+
+
+def destination(name: str) -> ViewEntry | None:
+    """The view that can be gone to under a name; None where there is none of that name."""
+    return next((entry for entry in destinations() if name in (entry.view.value, *entry.also)), None)

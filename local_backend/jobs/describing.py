@@ -50,6 +50,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         message=record.message,
         exit_code=record.exit_code,
         cost_usd=usd_from_nano(cost_nano(record, now)),
+        attempt=record.attempt,
         devices=tuple(record.devices),
         progress=record.progress,
         outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),

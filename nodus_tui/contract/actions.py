@@ -29,10 +29,13 @@ class Kill(ActionBase):
 
 
 class ExtendCap(ActionBase):
-    """A higher cap. A run: it ends as superseded and a successor goes on from its paid conversation. A group: raised in place."""
+    """A higher cap. A run: it ends as superseded and a successor goes on from its paid conversation. A group: raised in place.
+
+    A job: raised in place, also while it runs; one that its cap has ended goes on with its next attempt.
+    """
 
     action: Literal["extendCap"] = "extendCap"
-    kind: Literal["AgentRun", "AgentGroup"]
+    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
     name: str
     cap_usd: PositiveUSD
     restart: bool = False
@@ -50,6 +53,14 @@ class Retry(ActionBase):
     verdicts: tuple[Verdict, ...] = ()
 
 
+class RetryJob(ActionBase):
+    """The next attempt of a job that has ended without success, in its work folder as it is. What it cost counts under the same cap."""
+
+    action: Literal["retryJob"] = "retryJob"
+    kind: Literal["Job", "TrainingJob"]
+    name: str
+
+
 class Resume(ActionBase):
     """Let an interrupted group go on from its last committed turns."""
 
@@ -65,7 +76,7 @@ class Delete(ActionBase):
     name: str
 
 
-Action = Annotated[Kill | ExtendCap | Retry | Resume | Delete, Field(discriminator="action")]
+Action = Annotated[Kill | ExtendCap | Retry | RetryJob | Resume | Delete, Field(discriminator="action")]
 
 
 class Change(ContractModel):

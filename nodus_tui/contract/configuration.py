@@ -22,6 +22,7 @@ from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.durations import Duration, bounded_duration, parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
 from nodus_tui.contract.resources.budget import EmailAddress
+from nodus_tui.contract.resources.hardware import HardwareName
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 
@@ -164,6 +165,9 @@ class ConsoleSettings(ContractModel):
     mouse: bool = True
 
 
+MOST_SHARED_HOLDERS = 64
+"""Of one device."""
+
 IdleExit = Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))]
 
 
@@ -187,6 +191,27 @@ class SandboxSettings(ContractModel):
     """The agent's files are kept with the run up to this size; what is larger is not kept, and the run says so."""
 
 
+DevicePattern = Annotated[str, Field(min_length=1, max_length=200)]
+"""A driver's name for a device, in any case of letters; `*` stands for any letters, `?` for one."""
+
+
+class HardwareSettings(ContractModel):
+    """How accelerators are given out here."""
+
+    devices: dict[HardwareName, DevicePattern] = Field(default_factory=dict, max_length=200)
+    """Which devices a name means, by the name that the driver gives them; names that are not here are compared with it."""
+    shared_holders: int = Field(default=4, ge=2, le=MOST_SHARED_HOLDERS)
+    """How many may use a device at once, of those that share."""
+    idle_memory_mib: int = Field(default=512, ge=0, le=1_000_000, alias="idleMemoryMiB")
+    """A device on which more memory is in use without a process that explains it is somebody else's."""
+
+
+class ElectricitySettings(ContractModel):
+    """What a kilowatt hour costs: devices cost the electricity that they take, and not an hourly rate."""
+
+    usd_per_kwh: Price = Field(alias="usdPerKWh")
+
+
 class JobSettings(ContractModel):
     """How jobs are run here."""
 
@@ -194,6 +219,17 @@ class JobSettings(ContractModel):
     """How long a job may take to end after SIGTERM, before all of it is killed. A small cap leaves it less."""
     max_log_mib: int = Field(default=64, ge=1, le=100_000, alias="maxLogMiB")
     """Of a longer log the beginning and the end are kept."""
+
+
+class EvaluateSettings(ContractModel):
+    """Where TrainingJobs find lm-evaluation-harness, which runs in an environment of its own."""
+
+    python: str | None = Field(default=None, min_length=1, max_length=4096)
+    """The Python that has it. Absent means the environment that `nodus-tui evaluate setup` makes."""
+    include_paths: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = Field(default=(), max_length=16)
+    """Folders with benchmark tasks that every TrainingJob may name. Their files may hold code, which runs as the scheduler's user."""
+    env_from: tuple[EnvironmentVariable, ...] = Field(default=("HF_TOKEN",), max_length=50)
+    """Variables of the scheduler's environment that the fetching of models and data gets where they are set; the scoring gets none."""
 
 
 class SmtpSettings(ContractModel):
@@ -228,5 +264,6 @@ class Configuration(ContractModel):
     scheduler: SchedulerSettings = SchedulerSettings.model_construct()
     sandboxes: SandboxSettings = SandboxSettings.model_construct()
     jobs: JobSettings = JobSettings.model_construct()
+    evaluate: EvaluateSettings = EvaluateSettings.model_construct()
     smtp: SmtpSettings | None = None
     """Absent means that no notice goes by e-mail."""

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import USD, PositiveUSD
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.hardware import Argument, Command, Surroundings
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name, Resource
 from nodus_tui.contract.wording import quoted
@@ -130,21 +131,34 @@ class JobStatus(ContractModel):
 
     phase: JobPhase
     reason: str | None = None
-    """`WaitingForMachine`, `DiskAlmostFull`, `NonZeroExit`, `NotStarted`, `MaxCostReached`, `Timeout`, `Killed`, `BudgetExceeded`,
+    """`WaitingForMachine`, `WaitingForDevice`, `DiskAlmostFull`, `NonZeroExit`, `NotStarted`, `MaxCostReached`, `Timeout`, `Killed`, `BudgetExceeded`,
     `InfrastructureFailure` or `Interrupted`; of one that serves also `WaitingForUsers`, `WaitingForPort`, `Restarting`, `Starting`,
     `NotAnswering`, `StartTimeout`, `ServerEnded` or `NoLongerUsed`.
     """
     message: str = ""
-    """For people: what it waits for and until when, or how it ended."""
+    """For people: what it waits for, or how it ended."""
+    until: UTCTime | None = None
+    """When what it waits for comes free, where that is known."""
+    until_kind: UntilKind = "Exact"
+    """How sure that is."""
     exit_code: int | None = None
     cost_usd: USD
+    """Of all its attempts."""
+    attempt: int = 1
+    """It is the so-many-th; a retry begins the next."""
     devices: tuple[str, ...] = ()
-    """The devices that it was given."""
+    """The devices that it was given, by uuid; told when it has ended, too."""
+    hardware: str = ""
+    """The name of the price list that they were given under; empty before, and without any."""
+    energy_wh: float | None = None
+    """Watt hours that its devices took, where their electricity is what they cost; booked when it has ended."""
     progress: float | None = None
     """0 to 1 where its output tells."""
     outputs: tuple[OutputFile, ...] = ()
     rate_usd: USD = Decimal(0)
-    """An hour of its hardware."""
+    """An hour of its hardware: before its start of the dearest that it accepts, from then on of what it was given. Where devices cost their
+    electricity, at their power limit: no less than what is booked in the end.
+    """
     notes: tuple[str, ...] = ()
     """Sentences about what is weaker than asked for, and what was not kept."""
     created_at: UTCTime

@@ -11,7 +11,7 @@ from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import PositiveUSD
 from nodus_tui.contract.resources.agent_group import EnvironmentReference
-from nodus_tui.contract.resources.hardware import HardwareName
+from nodus_tui.contract.resources.hardware import Argument, HardwareName
 from nodus_tui.contract.resources.job import JobStatus
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.wording import quoted
@@ -31,6 +31,9 @@ def _checked_uri(uri: str) -> str:
 
 ModelURI = Annotated[str, Field(max_length=2000), AfterValidator(_checked_uri), Field(json_schema_extra={"pattern": _URI_PATTERN})]
 """Where a model lies: scheme, colon, two slashes, and the rest by the scheme."""
+
+IncludePath = Annotated[Argument, Field(min_length=1, max_length=4096)]
+"""A folder of the backend's machine."""
 
 TaskName = Annotated[str, Field(min_length=1, max_length=200)]
 """The name of a benchmark task, such as `arc_easy`."""
@@ -70,6 +73,25 @@ class TrainingResources(ContractModel):
     hardware: tuple[HardwareName, ...] = Field(default=DEFAULT_HARDWARE, min_length=1, max_length=16)
     """Any one of these will do; the first that is free is taken."""
     accelerators: int = Field(default=1, ge=1, le=64)
+    cpus: float | None = Field(default=None, gt=0, le=256)
+    """Of the machine that the devices are in; absent means 2 for each of them."""
+    memory_gib: float | None = Field(default=None, gt=0, le=4096, alias="memoryGiB")
+    """Likewise, beside the devices' own; absent means 4 GiB for each of them."""
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it asks for no device at all."""
+        return set(self.hardware) == {"CPU"}
+
+    @property
+    def all_cpus(self) -> float:
+        """Processors, whether said or not."""
+        return 2.0 * self.accelerators if self.cpus is None else self.cpus
+
+    @property
+    def all_memory_gib(self) -> float:
+        """Memory, whether said or not."""
+        return 4.0 * self.accelerators if self.memory_gib is None else self.memory_gib
 
 
 class TrainingJobSpec(ContractModel):
@@ -81,6 +103,8 @@ class TrainingJobSpec(ContractModel):
     parameters: EvaluateParameters = EvaluateParameters.model_construct()
     environment: EnvironmentReference | None = Field(default=None, validate_default=True)
     """Scores the held-out tasks of this Environment; exactly one of this and `parameters.tasks`."""
+    include_paths: tuple[IncludePath, ...] = Field(default=(), max_length=16)
+    """Folders with benchmark tasks of your own, for the harness to look into; a relative one starts at the spec's own folder."""
     resources: TrainingResources = TrainingResources.model_construct()
     max_cost_usd: PositiveUSD
     timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))] = timedelta(hours=24)

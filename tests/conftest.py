@@ -13,9 +13,10 @@ _MODULE = "local_backend.hosting.scheduler_process"
 
 
 def pytest_configure() -> None:
-    """Ctrl-C means the same in every test, also where the tests were started in the background of a shell that ignores it there."""
+    """Signals mean the same in every test, also where the tests were started in the background or by something that ignores some."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    for each in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

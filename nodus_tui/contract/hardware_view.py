@@ -7,6 +7,7 @@ they are data, and go to a screen through safe_text only.
 from typing import Literal
 
 from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.phases import UntilKind
 
 HISTORY_SAMPLES = 120
 """The most samples that a history holds."""
@@ -26,8 +27,24 @@ class GpuProcess(ContractModel):
     """Of the device's memory."""
     run: str | None = None
     """The run of this workspace in whose sandbox it is."""
+    job: str | None = None
+    """The job of this workspace that it belongs to."""
     sandbox: str | None = None
     """The sandbox of ours that it is in, whichever workspace made that."""
+
+
+class DeviceHolder(ContractModel):
+    """Who was given a device by this workspace. It may have started no program on it yet."""
+
+    kind: str
+    """`Job`, `TrainingJob`, `AgentRun` or `Sandbox`."""
+    name: str
+    shared: bool = False
+    """Whether others may be given it at the same time."""
+    since: UTCTime
+    until: UTCTime | None = None
+    """When it is given back, as far as that is known."""
+    until_kind: UntilKind = "Exact"
 
 
 class GpuClocks(ContractModel):
@@ -84,6 +101,10 @@ class MigDevice(ContractModel):
     memory_used_bytes: int | None = None
     memory_total_bytes: int | None = None
     multiprocessors: int | None = None
+    gpu_instance: int | None = None
+    """The numbers by which the driver's device files name it."""
+    compute_instance: int | None = None
+    holders: tuple[DeviceHolder, ...] = ()
     processes: tuple[GpuProcess, ...] | None = None
     notes: tuple[str, ...] = ()
 
@@ -103,6 +124,8 @@ class GpuDevice(ContractModel):
     """As the driver counts. It may be another after a restart; the uuid stays."""
     uuid: str | None
     name: str | None
+    minor: int | None = None
+    """The number in the name of its device file, `/dev/nvidiaN`."""
     responding: bool = True
     """Whether its figures are of this sample; a device that is lost, or hangs, keeps its place and `notes` say what happened."""
     utilization_percent: int | None = None
@@ -116,6 +139,8 @@ class GpuDevice(ContractModel):
     power_w: float | None = None
     power_limit_w: float | None = None
     """The limit in force."""
+    energy_j: float | None = None
+    """What it has taken since the driver was loaded, in joules, where it counts that."""
     fan_percent: int | None = None
     clocks: GpuClocks | None = None
     throttle_reasons: tuple[str, ...] | None = None
@@ -127,6 +152,8 @@ class GpuDevice(ContractModel):
     mig_devices: tuple[MigDevice, ...] = ()
     processes: tuple[GpuProcess, ...] | None = None
     """Null where it does not tell; those of its slices are with the slices."""
+    holders: tuple[DeviceHolder, ...] = ()
+    """Who of this workspace has been given it."""
     notes: tuple[str, ...] = ()
     history: GpuHistory | None = None
     """Only where it was asked for."""

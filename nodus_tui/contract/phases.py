@@ -1,6 +1,7 @@
 """Phases, reasons and verdicts: the words in which the state of everything is told. Their rules are in docs/rules.md."""
 
 from enum import StrEnum
+from typing import Literal
 
 
 class Verdict(StrEnum):
@@ -68,6 +69,8 @@ class Reason(StrEnum):
     """As many sandboxes run as this machine is set to; or its image is being fetched. The message says which."""
     WAITING_FOR_MODEL = "WaitingForModel"
     """The job that serves the model is not up: it waits, starts, does not answer, or has ended. The message says which."""
+    WAITING_FOR_DEVICE = "WaitingForDevice"
+    """The devices that it asks for are in use; the message says by whom."""
     SANDBOX_LIMIT_REACHED = "SandboxLimitReached"
     """The run's sandbox used up its `maxLifetime` or its `maxCostUSD`."""
     ANSWERED = "Answered"
@@ -83,6 +86,10 @@ class Reason(StrEnum):
     INTERRUPTED = "Interrupted"
     PREPARATION_FAILED = "PreparationFailed"
     """The group's tasks could not be made."""
+
+
+UntilKind = Literal["Exact", "About", "AtLatest"]
+"""How sure the moment is at which a wait ends: known, a forecast, or the latest possible."""
 
 
 class GroupPhase(StrEnum):

@@ -7,9 +7,9 @@ from decimal import Decimal
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.money import nano_from_usd
-from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.contract.resources.agent import AgentSandbox, AgentSpec
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.statistics.hardware_rates import slices
+from nodus_tui.statistics.hardware_rates import slice_rate, slices
 from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import expected_half_width, sandbox_money, wall_clock_minutes
 
@@ -63,7 +63,7 @@ def estimate_group(
         cap_usd=cap,
         minutes_per_case=minutes_per_case,
         sandbox_minutes=minutes,
-        sandbox_usd=sandbox_money(minutes, {name: rate * slices(name, box.cpus, box.memory_gib) for name, rate in rates.items()}),
+        sandbox_usd=sandbox_money(minutes, _sandbox_rates(box, rates)),
         wall_clock_minutes=wall,
         wall_clock_by_max_active={
             str(active): wall_clock_minutes(cases, active, minutes_per_case) for active in sorted({*SHOWN_MAX_ACTIVE, spec.max_active})
@@ -76,6 +76,13 @@ def estimate_group(
         simulated=simulated,
         notes=notes,
     )
+
+
+def _sandbox_rates(box: AgentSandbox, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    """An hour of one of its sandboxes on each hardware of the price list; on the one that it asks for, as many devices as it asks for."""
+    listed = {name: rate * slices(name, box.cpus, box.memory_gib) for name, rate in rates.items()}
+    own = slice_rate(rates, box.hardware, box.cpus, box.memory_gib, box.accelerators)
+    return listed if own is None else {**listed, box.hardware: own}
 
 
 def _seconds(minutes: Decimal) -> Decimal:

@@ -14,7 +14,7 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobSpec
 from nodus_tui.contract.wording import escaped
-from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK, slice_rate
+from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK, device_rate, slice_rate
 from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import time_charge
 
@@ -47,13 +47,13 @@ def estimate_job(job: Job, *, rates: Mapping[str, Decimal]) -> KindEstimate:
 
 def _timed(kind: str, name: str, machine: MachineSlice, cap: Decimal, longest: timedelta, rates: Mapping[str, Decimal]) -> KindEstimate:
     seconds = _seconds(longest)
-    rate = slice_rate(rates, machine.hardware, machine.cpus, machine.memory_gib)
+    rate = slice_rate(rates, machine.hardware, machine.cpus, machine.memory_gib, machine.accelerators)
     ceiling = cap
     notes = slice_notes(machine.hardware, machine.cpus, machine.memory_gib)
     if rate is None:
         notes = (*notes, _unpriced([machine.hardware]))
     else:
-        whole = _charge(seconds, rate, max(1, machine.accelerators))
+        whole = _charge(seconds, rate, 1)
         ceiling = min(cap, whole)
         notes = (*notes, *_early_end(cap, whole, longest))
     return KindEstimate(kind=kind, name=name, cap_usd=cap, ceiling_usd=ceiling, longest_seconds=seconds, notes=notes)
@@ -72,11 +72,11 @@ def estimate_training_job(job: TrainingJob, *, rates: Mapping[str, Decimal], env
     hardware, devices = spec.resources.hardware, spec.resources.accelerators
     seconds = {} if tasks is None else {each: SECONDS_PER_TASK[each] * tasks for each in hardware if each in SECONDS_PER_TASK}
     longest = _seconds(spec.timeout)
-    priced = [rates[each] for each in hardware if each in rates]
+    priced = {each: rate for each in hardware if (rate := device_rate(rates, each)) is not None}
     ceiling = spec.max_cost_usd
     if len(priced) == len(hardware):
-        ceiling = min(ceiling, _charge(longest, max(priced), devices))
-    unpriced = [each for each in hardware if each not in rates]
+        ceiling = min(ceiling, _charge(longest, max(priced.values()), devices))
+    unpriced = [each for each in hardware if each not in priced]
     unknown_speed = [each for each in hardware if each not in SECONDS_PER_TASK]
     slow = [each for each, needed in seconds.items() if needed > longest]
     return KindEstimate(
@@ -87,7 +87,7 @@ def estimate_training_job(job: TrainingJob, *, rates: Mapping[str, Decimal], env
         longest_seconds=longest,
         tasks=tasks,
         seconds_by_hardware=seconds,
-        usd_by_hardware={each: _charge(needed, rates[each], devices) for each, needed in seconds.items() if each in rates},
+        usd_by_hardware={each: _charge(needed, priced[each], devices) for each, needed in seconds.items() if each in priced},
         notes=(
             *((_open_ended(spec),) if tasks is None else ()),
             *((f"How fast {_listed(unknown_speed)} scores is not known.",) if unknown_speed else ()),

@@ -123,6 +123,8 @@ def test_the_text_is_what_a_person_would_write():
         '  perRunMaxCostUSD: "0.10"\n'
         "  sandbox:\n"
         "    hardware: CPU\n"
+        "    accelerators: 0\n"
+        "    shareAccelerators: false\n"
         "    cpus: 1.0\n"
         "    memoryGiB: 1.0\n"
         "    diskGiB: 1.0\n"

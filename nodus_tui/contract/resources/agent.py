@@ -8,6 +8,7 @@ from pydantic import Field
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import PositiveUSD, parse_usd
+from nodus_tui.contract.resources.hardware import AcceleratorMemory, Accelerators, HardwareName
 from nodus_tui.contract.resources.meta import Name, Resource
 
 DEFAULT_PER_RUN_CAP = parse_usd("1.00")
@@ -29,8 +30,14 @@ class AgentModel(ContractModel):
 class AgentSandbox(ContractModel):
     """The machine slice that each run gets when the agent has tools."""
 
-    hardware: str = "CPU"
+    hardware: HardwareName = "CPU"
     """A name of the hardware price list."""
+    accelerators: Accelerators = 0
+    """Devices of that kind, each given to one run alone while its sandbox lives. 0 with hardware CPU; on other hardware 0 means one."""
+    accelerator_memory_gib: AcceleratorMemory = Field(default=None, alias="acceleratorMemoryGiB")
+    """What each of them must have at least; absent means that any will do."""
+    share_accelerators: bool = False
+    """Whether others that say so too may use the same devices at the same time. Sharing divides neither memory nor computing time."""
     cpus: float = Field(default=1, gt=0, le=256)
     memory_gib: float = Field(default=1, gt=0, le=4096, alias="memoryGiB")
     disk_gib: float = Field(default=1, gt=0, le=4096, alias="diskGiB")

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.money import USD, PositiveUSD
-from nodus_tui.contract.phases import Reason, RunPhase, Verdict
+from nodus_tui.contract.phases import Reason, RunPhase, UntilKind, Verdict
 from nodus_tui.contract.resources.meta import Name, Resource
 
 MAX_COUNT = 2_147_483_647
@@ -46,8 +46,10 @@ class RunSandbox(ContractModel):
     grader_image: str = ""
     """What its answer was graded in, with its digest."""
     hardware: str = "CPU"
+    devices: tuple[str, ...] = ()
+    """The devices that the one that runs, or ran last, was given, by uuid."""
     rate_usd: USD
-    """An hour."""
+    """An hour; where devices cost their electricity, at their power limit: no less than what is booked."""
     running: bool = False
     seconds: float = 0
     """From started to stopped, over all its sandboxes, grading included; up to now while one runs."""
@@ -67,7 +69,9 @@ class AgentRunStatus(ContractModel):
     message: str = ""
     """For people: what it waits for and until when, or how it ended."""
     until: UTCTime | None = None
-    """When a wait ends by itself (a rate limit, a retry); null when only an action or another run ends it."""
+    """When a wait ends: a rate limit, a retry, somebody else's use of a device; null when only an action or another run ends it."""
+    until_kind: UntilKind = "Exact"
+    """How sure that moment is."""
     current: bool = True
     """False once another attempt took its case over."""
     verdict: Verdict | None = None

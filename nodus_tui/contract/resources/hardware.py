@@ -27,13 +27,24 @@ HardwareName = Annotated[str, Field(min_length=1, max_length=64)]
 """A name of the hardware price list, such as `CPU`, `L4` or `A100-80G`."""
 
 
+Accelerators = Annotated[int, Field(ge=0, le=64)]
+"""A number of devices."""
+
+AcceleratorMemory = Annotated[float | None, Field(gt=0, le=65_536)]
+"""Memory of a device, in GiB."""
+
+
 class MachineSlice(ContractModel):
     """What of a machine is asked for. The names in `hardware` are priced by the hour."""
 
     hardware: HardwareName = "CPU"
     """A name of the hardware price list."""
-    accelerators: int = Field(default=0, ge=0, le=64)
+    accelerators: Accelerators = 0
     """Devices of that kind, each given to this alone. 0 with hardware CPU; on other hardware 0 means one device."""
+    accelerator_memory_gib: AcceleratorMemory = Field(default=None, alias="acceleratorMemoryGiB")
+    """What each of them must have at least; absent means that any will do."""
+    share_accelerators: bool = False
+    """Whether others that say so too may use the same devices at the same time. Sharing divides neither memory nor computing time."""
     cpus: float = Field(default=1, gt=0, le=256)
     memory_gib: float = Field(default=1, gt=0, le=4096, alias="memoryGiB")
 

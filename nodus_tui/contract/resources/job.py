@@ -132,8 +132,8 @@ class JobStatus(ContractModel):
     phase: JobPhase
     reason: str | None = None
     """`WaitingForMachine`, `WaitingForDevice`, `DiskAlmostFull`, `NonZeroExit`, `NotStarted`, `MaxCostReached`, `Timeout`, `Killed`,
-    `BudgetExceeded`, `InfrastructureFailure` or `Interrupted`; of one that serves also `WaitingForUsers`, `WaitingForPort`, `Restarting`, `Starting`,
-    `NotAnswering`, `StartTimeout`, `ServerEnded` or `NoLongerUsed`.
+    `BudgetExceeded`, `InfrastructureFailure` or `Interrupted`; of one that serves also `WaitingForUsers`, `WaitingForPort`, `Restarting`,
+    `Starting`, `NotAnswering`, `StartTimeout`, `ServerEnded` or `NoLongerUsed`.
     """
     message: str = ""
     """For people: what it waits for, or how it ended."""

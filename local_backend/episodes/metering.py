@@ -15,7 +15,7 @@ from local_backend.models.wire import ChatMessage, ModelReply, ToolCall, ToolRes
 from local_backend.reporting import account_of, group_spec_fields, group_status_fields, ledger_of, run_spec_fields, run_status_fields
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TaskRow, TurnRow, event
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.phases import CallState, Reason
+from nodus_tui.contract.phases import CallState, Reason, UntilKind
 from nodus_tui.contract.resources.agent import AgentSpec
 
 
@@ -199,10 +199,10 @@ class GroupBooks:
             return self.purse.book(run.name, cost)
         return self.purse.charged(model=cost)  # A crash left it under way.
 
-    async def waits(self, run: RunRecord, reason: Reason | None, message: str, until: datetime | None) -> None:
+    async def waits(self, run: RunRecord, reason: Reason | None, message: str, until: datetime | None, kind: UntilKind = "Exact") -> None:
         """Say what a going run waits for."""
-        if (run.reason, run.message, run.until_at) != (reason, message, until):
-            run.reason, run.message, run.until_at = reason, message, until
+        if (run.reason, run.message, run.until_at, run.until_kind) != (reason, message, until, kind):
+            run.reason, run.message, run.until_at, run.until_kind = reason, message, until, kind
             await self.store.commit(self.told(run))
 
 

@@ -28,6 +28,7 @@ from local_backend.storage.records import RunRecord, SandboxUse
 from local_backend.tools.toolbox import Toolbox, ToolOutcome
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.resources.agent import AgentSpec
+from nodus_tui.statistics.hardware_rates import CPU
 
 T = TypeVar("T")
 
@@ -84,7 +85,9 @@ class Workplaces:
     def use_of(self, agent: AgentSpec) -> SandboxUse:
         """The books of a run's sandboxes before its first."""
         spec = agent.sandbox
-        return SandboxUse(hardware=spec.hardware, rate=self.rate(spec.hardware, spec.cpus, spec.memory_gib))
+        grading = self.rate(CPU, spec.cpus, spec.memory_gib)
+        own = grading if spec.hardware == CPU else self.rate(spec.hardware, spec.cpus, spec.memory_gib)
+        return SandboxUse(hardware=spec.hardware, rate=own, grading_rate=grading)
 
     def prune(self, run: RunRecord) -> None:
         """Let go of an ended run's files where they are larger than what is kept."""

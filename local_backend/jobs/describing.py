@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from local_backend.jobs.deadlines import SECOND_US, Deadlines, charge, plan
+from local_backend.jobs.standing import serving_status
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
 from local_backend.storage.store import Statement
@@ -48,10 +49,13 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         phase=record.phase,
         reason=record.reason,
         message=record.message,
+        until=record.until_at,
+        until_kind=record.until_kind,
         exit_code=record.exit_code,
         cost_usd=usd_from_nano(cost_nano(record, now)),
         attempt=record.attempt,
         devices=tuple(record.devices),
+        hardware=record.hardware,
         progress=record.progress,
         outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
         rate_usd=usd_from_nano(record.rate),
@@ -60,6 +64,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         started_at=record.started_at,
         ended_at=record.ended_at,
         deadline_at=deadline,
+        serving=serving_status(record),
     )
 
 

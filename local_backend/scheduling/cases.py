@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from local_backend.episodes.metering import GroupBooks
-from local_backend.storage.records import RunRecord, SandboxUse
+from local_backend.storage.records import RunRecord
 from local_backend.storage.store import Statement
 from nodus_tui.contract.money import nano_from_usd
 
@@ -69,9 +69,7 @@ def open_successor(books: GroupBooks, run: RunRecord, cap: int, next_seq: NextSe
         input_tokens=run.input_tokens if carried else 0,
         output_tokens=run.output_tokens if carried else 0,
         answered=run.answered and carried,
-        sandbox=SandboxUse(hardware=run.sandbox.hardware, rate=run.sandbox.rate, kept=run.sandbox.kept)
-        if carried and run.sandbox
-        else None,
+        sandbox=run.sandbox.handed_on() if carried and run.sandbox else None,
     )
     statements = books.created(made)
     if carried:

@@ -334,12 +334,12 @@ class GroupEngine:
         use: SandboxUse | None = None
         if self._resolved.in_sandbox:
             use = run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
-            while (refusal := self.books.purse.refusal(0, rate=use.rate)) is not None:
+            while (refusal := self.books.purse.refusal(0, rate=use.grading_rate)) is not None:
                 if not refusal.for_now:
                     self.books.purse.refused(refusal)
                     return Blocked(refusal.message)
                 await asyncio.sleep(LOOK_SECONDS)
-            self.books.purse.begin(_grading(run), use.rate)
+            self.books.purse.begin(_grading(run), use.grading_rate)
         await self._services.store.commit(self.books.told(run))
         before = use.cost if use is not None else 0
         telling: list[asyncio.Task[None]] = []
@@ -362,7 +362,7 @@ class GroupEngine:
         if use is not None:
             if grade is not None:
                 use.grading_at = None
-                use.charge(grade.sandbox_seconds)
+                use.charge_grading(grade.sandbox_seconds)
                 use.grader_image = grade.image
             await self.books.changed(run, self.books.purse.end(_grading(run), use.cost - before))
         return Graded(grade) if grade is not None else Stopped()

@@ -10,9 +10,10 @@ from pydantic import JsonValue
 
 from local_backend.storage.records import stored, time_from, upsert
 from local_backend.storage.store import Statement
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.job import JobPhase, JobSpec
 
-_JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving"})
+_JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving", "energy"})
 
 
 JobKind = Literal["Job", "TrainingJob"]
@@ -43,6 +44,8 @@ class JobRecord:
     """The name that its devices were given under."""
     devices: list[str] = field(default_factory=list)
     """The devices that it has, by uuid."""
+    energy: dict[str, Any] = field(default_factory=dict)
+    """What is measured of its devices, where their electricity is what they cost; empty where it is not."""
     cost: int = 0
     """Of this attempt; booked when it has ended."""
     cost_before: int = 0
@@ -57,6 +60,9 @@ class JobRecord:
     phase: JobPhase = "Pending"
     reason: str | None = None
     message: str = ""
+    until_at: datetime | None = None
+    """When what it waits for comes free, where that is known."""
+    until_kind: UntilKind = "Exact"
     exit_code: int | None = None
     outputs: list[dict[str, Any]] = field(default_factory=list)
     """Path, bytes and sha256 of each kept file."""
@@ -76,7 +82,7 @@ class JobRecord:
         values = dict(row)
         for name in _JSON:
             values[name] = json.loads(values[name])
-        for name in ("created_at", "started_at", "ended_at"):
+        for name in ("created_at", "started_at", "ended_at", "until_at"):
             values[name] = time_from(values[name])
         return cls(**values)
 

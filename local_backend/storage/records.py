@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from local_backend.storage.store import Statement
-from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, UntilKind, Verdict
 
 
 def time_text(moment: datetime | None) -> str | None:
@@ -35,8 +35,12 @@ class SandboxUse:
     """What is booked of a run's sandboxes. Times are UTC; money is nano-dollars."""
 
     hardware: str = "CPU"
+    devices: list[str] = field(default_factory=list)
+    """By uuid: those of the episode's sandbox that runs, or ran last."""
     rate: int = 0
-    """Nano-dollars an hour."""
+    """Nano-dollars an hour of the episode's sandbox."""
+    grading_rate: int = 0
+    """The same of a grading sandbox, which has no devices."""
     engine: str = ""
     weaker: bool = False
     """Whether the engine isolates less than it could."""
@@ -63,29 +67,47 @@ class SandboxUse:
     lost: bool = False
     """Whether the work in a sandbox went down with its scheduler: the conversation cannot go on from there."""
 
-    def stopped(self, moment: datetime) -> None:
-        """Book the time of the episode's sandbox, which does not run any more. It never ran past its lifetime, whenever that is noticed."""
+    def handed_on(self) -> "SandboxUse":
+        """For the run that goes on from this one's work."""
+        return SandboxUse(hardware=self.hardware, rate=self.rate, grading_rate=self.grading_rate, kept=self.kept)
+
+    def stopped(self, moment: datetime, measured: int | None = None) -> None:
+        """Book the time of the episode's sandbox, which does not run any more. It never ran past its lifetime, whenever that is noticed.
+
+        `measured` is what its time cost where that was measured; it counts where it is less than time × rate.
+        """
         self.running = False
         if self.started_at is not None:
             seconds = max(0.0, (moment - self.started_at).total_seconds())
+            before = self.cost
             self.charge(min(seconds, self.lifetime) if self.lifetime else seconds)
+            if measured is not None:
+                self.cost = min(self.cost, before + measured)
 
     def grading_stopped(self, moment: datetime) -> None:
         """The same for a grading sandbox that did not come to its own end, if there was one."""
         if self.grading_at is not None:
             seconds = max(0.0, (moment - self.grading_at).total_seconds())
-            self.charge(min(seconds, self.grading_lifetime) if self.grading_lifetime else seconds)
+            self.charge_grading(min(seconds, self.grading_lifetime) if self.grading_lifetime else seconds)
         self.grading_at = None
 
     def charge(self, seconds: float) -> None:
-        """Book time of a sandbox that has stopped; rounded up to the nano-dollar."""
+        """Book time of an episode's sandbox that has stopped; rounded up to the nano-dollar."""
+        self._charge(seconds, self.rate)
+
+    def charge_grading(self, seconds: float) -> None:
+        """The same of a grading sandbox."""
+        self._charge(seconds, self.grading_rate)
+
+    def _charge(self, seconds: float, rate: int) -> None:
         self.settled_seconds += seconds
-        self.cost += -(-round(seconds * 1_000_000) * self.rate // 3_600_000_000)
+        self.cost += -(-round(seconds * 1_000_000) * rate // 3_600_000_000)
 
     def to_text(self) -> str:
         """As the database keeps it."""
         values = {each.name: stored(getattr(self, each.name)) for each in fields(self)}
-        return json.dumps({name: value for name, value in values.items() if value not in (None, 0, "")})
+        # The rate of grading stands there also where it is nothing: without it, the record is of a time when there was one rate only.
+        return json.dumps({name: value for name, value in values.items() if value not in (None, 0, "", []) or name == "grading_rate"})
 
     @classmethod
     def from_text(cls, text: str) -> "SandboxUse":
@@ -95,6 +117,7 @@ class SandboxUse:
             values[name] = time_from(values.get(name))
         for name in ("running", "kept", "lost", "weaker"):
             values[name] = bool(values.get(name))
+        values.setdefault("grading_rate", values.get("rate", 0))
         return cls(**values)
 
 
@@ -119,6 +142,7 @@ class RunRecord:
     reason: Reason | None = Reason.WAITING_FOR_SLOT
     message: str = ""
     until_at: datetime | None = None
+    until_kind: UntilKind = "Exact"
     verdict: Verdict | None = None
     reward: float | None = None
     grade_message: str = ""

@@ -101,6 +101,12 @@ ALTER TABLE jobs ADD COLUMN serving TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE jobs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE jobs ADD COLUMN cost_before INTEGER NOT NULL DEFAULT 0;
 """,
+    6: """
+ALTER TABLE runs ADD COLUMN until_kind TEXT NOT NULL DEFAULT 'Exact';
+ALTER TABLE jobs ADD COLUMN until_at TEXT;
+ALTER TABLE jobs ADD COLUMN until_kind TEXT NOT NULL DEFAULT 'Exact';
+ALTER TABLE jobs ADD COLUMN energy TEXT NOT NULL DEFAULT '{}';
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

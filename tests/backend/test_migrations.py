@@ -37,7 +37,9 @@ async def test_a_workspace_of_version_1_is_brought_up_to_date_with_all_that_it_h
 
 def test_the_use_of_sandboxes_comes_back_as_it_was_stored() -> None:
     moment = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    use = SandboxUse(hardware="CPU", rate=7_500_000, engine="docker", image="x", started_at=moment, running=True, kept=True)
+    use = SandboxUse(
+        hardware="L4", devices=["GPU-1"], rate=7_500_000, engine="docker", image="x", started_at=moment, running=True, kept=True
+    )
     use.charge(1.5)
     assert SandboxUse.from_text(use.to_text()) == use
 

@@ -55,8 +55,30 @@ def uses(place: Place) -> list[str]:
 
 def test_a_grading_sandbox_is_charged_no_longer_than_it_can_have_lived(place: Place) -> None:
     now = place.clock()
-    use = SandboxUse(rate=3_600_000_000, grading_at=now - timedelta(hours=60), grading_lifetime=30)
+    use = SandboxUse(grading_rate=3_600_000_000, grading_at=now - timedelta(hours=60), grading_lifetime=30)
     use.grading_stopped(now)
     assert (use.grading_at, use.settled_seconds, use.cost) == (None, 30, 30_000_000)
     use.grading_stopped(now)
     assert use.cost == 30_000_000
+
+
+def test_grading_costs_the_rate_of_a_sandbox_without_devices(place: Place) -> None:
+    now = place.clock()
+    use = SandboxUse(hardware="H100", rate=7_200_000_000, grading_rate=0, started_at=now - timedelta(seconds=1), running=True)
+    use.charge_grading(60)
+    assert SandboxUse.from_text(use.to_text()) == use
+    assert use.cost == 0
+    use.stopped(now)
+    assert use.cost == 2_000_000
+
+
+def test_books_of_the_time_before_gradings_had_a_rate_of_their_own_go_on_at_their_rate() -> None:
+    assert SandboxUse.from_text('{"rate": 7}').grading_rate == 7
+
+
+def test_what_was_measured_counts_where_it_is_less_than_the_rate(place: Place) -> None:
+    now = place.clock()
+    for measured, cost in ((500, 500), (9_000_000, 1_000_000)):
+        use = SandboxUse(rate=3_600_000_000, started_at=now - timedelta(seconds=1), running=True)
+        use.stopped(now, measured)
+        assert use.cost == cost

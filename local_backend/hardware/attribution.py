@@ -1,4 +1,4 @@
-"""Which sandbox a process is in: by the names of its control groups, or by its ancestors. Pure."""
+"""Which sandbox or job a process is in: by the names of its control groups, its mark, or its ancestors. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,14 @@ from local_backend.hardware.readings import Whereabouts
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A sandbox of ours on this machine."""
+    """A sandbox of ours on this machine, or a job of this workspace."""
 
     id: str
-    """Its name at the engine, which stands in its control groups' names."""
+    """Its name at the engine, which stands in its control groups' names; a job's is `job-` and its launch's token."""
     run: str | None
     """The run of this workspace that it is for."""
+    job: str | None = None
+    """The job of this workspace that it is."""
     init: tuple[int, str] | None = None
     """Its first process and that one's start time, where the engine knows it."""
 

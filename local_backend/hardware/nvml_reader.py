@@ -160,9 +160,12 @@ class NvmlReader:
         memory = self._figure(asked, "memory", _memory, handle)
         power = self._figure(asked, "power", pynvml.nvmlDeviceGetPowerUsage, handle)
         limit = self._figure(asked, "power limit", pynvml.nvmlDeviceGetEnforcedPowerLimit, handle, keep=SLOW_SECONDS)
+        # Cards before Volta do not count it, and it is nothing that people look for.
+        energy = self._figure(asked, "energy", pynvml.nvmlDeviceGetTotalEnergyConsumption, handle, quiet=True)
         reasons = self._figure(asked, "throttle reasons", _reasons, handle)
         fields = self._fields(handle, index)
         return {
+            "minor": self._figure(asked, "minor number", pynvml.nvmlDeviceGetMinorNumber, handle, keep=STATIC_SECONDS, quiet=True),
             "utilization_percent": None if use is None else int(use.gpu),
             "memory_utilization_percent": None if use is None else int(use.memory),
             "memory_used_bytes": None if memory is None else int(memory.used),
@@ -170,6 +173,7 @@ class NvmlReader:
             "temperature_c": self._figure(asked, "temperature", _temperature, handle),
             "power_w": None if power is None else power / 1000,
             "power_limit_w": None if limit is None else limit / 1000,
+            "energy_j": None if energy is None else energy / 1000,
             # Cards for servers have no fan of their own, and say so at every question.
             "fan_percent": self._figure(asked, "fan", pynvml.nvmlDeviceGetFanSpeed, handle, keep=1.0, quiet=True),
             "clocks": self._clocks(asked, handle),
@@ -299,6 +303,10 @@ class NvmlReader:
             "memory_used_bytes": None if memory is None else int(memory.used),
             "memory_total_bytes": None if memory is None else int(memory.total),
             "multiprocessors": None if parts is None else int(parts.multiprocessorCount),
+            "gpu_instance": self._figure(own, "GPU instance", pynvml.nvmlDeviceGetGpuInstanceId, leaf, keep=SLOW_SECONDS, quiet=True),
+            "compute_instance": self._figure(
+                own, "compute instance", pynvml.nvmlDeviceGetComputeInstanceId, leaf, keep=SLOW_SECONDS, quiet=True
+            ),
             "processes": self._processes(own, leaf),
             "notes": _notes(own),
         }

@@ -1,7 +1,8 @@
 """Who a process is and where it belongs, from /proc. Runs in the probe's process only: /proc of a stuck process may hang.
 
-Besides user and command it tells what leads to a sandbox: the ids in its control groups (a container's, or a bubblewrap sandbox's), and its
-ancestors with their start times, by which a sandbox without control groups is found.
+Besides user and command it tells what leads to a sandbox or a job: the ids in its control groups (a container's, a bubblewrap sandbox's, a
+job's), the mark that a job's processes have in their environment, and its ancestors with their start times, by which a sandbox without
+control groups is found.
 """
 
 import pwd
@@ -17,6 +18,8 @@ KEPT_SECONDS = 10.0
 
 _CONTAINER = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _SANDBOX = re.compile(r"(?<![\w-])nodus-[0-9a-f]{12}(?![\w-])")
+_JOB = re.compile(r"(?<![\w-])job-[0-9a-f]{32}(?![\w-])")
+_MARK = re.compile(rb"(?:^|\0)NODUS_JOB_MARK=([0-9a-f]{32})(?:\0|$)")
 _MOST_ANCESTORS = 64
 
 Facts = dict[str, Any]
@@ -88,7 +91,9 @@ class ProcessReader:
 
     def _places(self, pid: int) -> list[str]:
         text = (self._read(pid, "cgroup") or b"").decode("utf-8", "replace")
-        return sorted({*_CONTAINER.findall(text), *_SANDBOX.findall(text)})
+        # Without control groups, a job's processes are known by what stands in their environment.
+        marks = {f"job-{mark.decode()}" for mark in _MARK.findall(self._read(pid, "environ") or b"")}
+        return sorted({*_CONTAINER.findall(text), *_SANDBOX.findall(text), *_JOB.findall(text), *marks})
 
     def _ancestors(self, pid: int) -> list[list[Any]]:
         """Itself and its parents, nearest first: pid and start time."""

@@ -187,7 +187,7 @@ class HardwareWatch:
         owned = []
         for process in processes:
             place = self._attribution.place_of(look.whereabouts[process.pid])
-            owned.append(process if place is None else process.model_copy(update={"run": place.run, "sandbox": place.id}))
+            owned.append(process if place is None else process.model_copy(update=_owner_fields(place)))
         return tuple(owned)
 
     # History
@@ -205,6 +205,11 @@ class HardwareWatch:
             memory_percent=tuple(memory for _, memory in kept),
         )
         return device.model_copy(update={"history": history})
+
+
+def _owner_fields(place: Place) -> dict[str, str | None]:
+    of_job = place.job is not None
+    return {"run": place.run, "job": place.job, "sandbox": None if of_job else place.id}
 
 
 def _history_key(device: GpuDevice) -> str:

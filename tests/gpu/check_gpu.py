@@ -82,7 +82,7 @@ async def compare(index: int, seconds: float) -> int:
         checks.hold("a kernel runs", holds=ready == b"ready\n", seen=f"process {busy.pid}")
 
         async def places() -> tuple[Place, ...]:
-            return (Place("nodus-check", RUN, (busy.pid, started(busy.pid))),)
+            return (Place("nodus-check", RUN, init=(busy.pid, started(busy.pid))),)
 
         with tempfile.TemporaryDirectory() as folder:
             watch = HardwareWatch(Path(folder), os.environ, lambda: datetime.now(UTC), find_places=places)

@@ -52,6 +52,8 @@ def card(number: int, **changes: object) -> Card:
         "temperature": 40 + number,
         "power": 301_500,
         "power-limit": 700_000,
+        "energy": 5_000_000 + number,
+        "minor": number,
         "fan": 30,
         "sm-clock": 1755,
         "sm-clock-max": 1980,

@@ -190,6 +190,8 @@ Return nvmlDeviceGetMemoryInfo_v2(Device device, Memory2 *into) {
 Return nvmlDeviceGetTemperature(Device device, int sensor, unsigned *into) { (void)sensor; ENTER(device); return small(place, "temperature", into); }
 Return nvmlDeviceGetPowerUsage(Device device, unsigned *into) { ENTER(device); return small(place, "power", into); }
 Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned *into) { ENTER(device); return small(place, "power-limit", into); }
+Return nvmlDeviceGetTotalEnergyConsumption(Device device, Large *into) { ENTER(device); return number(place, "energy", into); }
+Return nvmlDeviceGetMinorNumber(Device device, unsigned *into) { ENTER(device); return small(place, "minor", into); }
 Return nvmlDeviceGetFanSpeed(Device device, unsigned *into) { ENTER(device); return small(place, "fan", into); }
 Return nvmlDeviceGetClockInfo(Device device, int kind, unsigned *into) { ENTER(device); return small(place, kind == 2 ? "memory-clock" : "sm-clock", into); }
 Return nvmlDeviceGetMaxClockInfo(Device device, int kind, unsigned *into) { ENTER(device); return small(place, kind == 2 ? "memory-clock-max" : "sm-clock-max", into); }
@@ -281,6 +283,8 @@ Return nvmlDeviceGetMigMode(Device device, unsigned *now, unsigned *later) {
     *later = *now;
     return result;
 }
+Return nvmlDeviceGetGpuInstanceId(Device device, unsigned *into) { ENTER(device); return small(place, "gpu-instance", into); }
+Return nvmlDeviceGetComputeInstanceId(Device device, unsigned *into) { ENTER(device); return small(place, "compute-instance", into); }
 Return nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned *count) { ENTER(device); *count = 7; return SUCCESS; }
 Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device *leaf) {
     ENTER(device);

@@ -53,6 +53,7 @@ async def test_every_figure_of_a_device_that_tells_everything(nvml: Nvml, watch:
     first, second = view.devices
     assert (first.index, first.uuid, first.name) == (0, "GPU-00000000-0000-4000-8000-000000000000", "NVIDIA H100 80GB HBM3")
     assert (first.utilization_percent, first.memory_utilization_percent, first.temperature_c) == (5, 3, 40)
+    assert (first.minor, second.minor, first.energy_j) == (0, 3, 5000)
     assert (first.memory_used_bytes, first.memory_total_bytes) == (GIB, 80 * GIB), "what the driver reserves is not used"
     assert (first.power_w, first.power_limit_w, first.fan_percent) == (301.5, 700.0, 30)
     assert first.clocks is not None
@@ -281,7 +282,7 @@ async def test_processes_have_user_and_command_and_their_run(nvml: Nvml, tmp_pat
 
         async def places() -> tuple[Place, ...]:
             asked.append(1)
-            return (Place("nodus-0123456789ab", "hello-c001", (me, started)),)
+            return (Place("nodus-0123456789ab", "hello-c001", init=(me, started)),)
 
         watch = HardwareWatch(tmp_path, nvml.environ, lambda: datetime.now(UTC), find_places=places, period=0.01)
         device: GpuDevice = (await watch.view()).devices[0]

@@ -13,7 +13,12 @@ CONTAINER = "4f6e" * 16
 BOX = "nodus-0123456789ab"
 
 
-def add_process(proc: Path, pid: int, parent: int, *, started: int = 100, cgroup: str = "", command: str = "python\0-m\0train\0") -> None:
+TOKEN = "1f2e" * 8
+
+
+def add_process(
+    proc: Path, pid: int, parent: int, *, started: int = 100, cgroup: str = "", command: str = "python\0-m\0train\0", environ: str = ""
+) -> None:
     folder = proc / str(pid)
     folder.mkdir(parents=True, exist_ok=True)
     # The name may hold spaces and brackets.
@@ -21,6 +26,7 @@ def add_process(proc: Path, pid: int, parent: int, *, started: int = 100, cgroup
     (folder / "cmdline").write_text(command)
     (folder / "comm").write_text("short\n")
     (folder / "cgroup").write_text(cgroup)
+    (folder / "environ").write_text(environ)
 
 
 @pytest.mark.parametrize(
@@ -33,10 +39,25 @@ def add_process(proc: Path, pid: int, parent: int, *, started: int = 100, cgroup
         (f"0::/docker/{CONTAINER}/docker/{'a' * 64}\n", sorted([CONTAINER, "a" * 64])),
         (f"0::/x{CONTAINER}0/nodus-0123456789abc\n", []),
         ("0::/user.slice/user-1000.slice\n", []),
+        (f"5:pids:/nodus/job-{TOKEN}\n", [f"job-{TOKEN}"]),
+        (f"5:pids:/nodus/job-{TOKEN}0\n", []),
     ],
 )
 def test_the_names_of_its_control_groups(cgroup: str, places: list[str], tmp_path: Path) -> None:
     add_process(tmp_path, 7, 1, cgroup=cgroup)
+    assert ProcessReader(tmp_path).facts(7)["places"] == places
+
+
+@pytest.mark.parametrize(
+    ("environ", "places"),
+    [
+        (f"A=1\0NODUS_JOB_MARK={TOKEN}\0B=2\0", [f"job-{TOKEN}"]),
+        (f"NODUS_JOB_MARK={TOKEN}", [f"job-{TOKEN}"]),
+        (f"X_NODUS_JOB_MARK={TOKEN}\0NODUS_JOB_MARK=x\0", []),
+    ],
+)
+def test_a_job_is_known_by_the_mark_in_the_environment_of_its_processes(environ: str, places: list[str], tmp_path: Path) -> None:
+    add_process(tmp_path, 7, 1, environ=environ)
     assert ProcessReader(tmp_path).facts(7)["places"] == places
 
 
@@ -72,7 +93,7 @@ def found(*places: str, ancestors: tuple[tuple[int, str], ...] = ((5, "1"),)) ->
 
 def test_a_process_is_in_the_sandbox_of_its_group_or_of_its_ancestor() -> None:
     attribution = Attribution()
-    by_group, by_init = Place(CONTAINER, "r1"), Place(BOX, "r2", (20, "2"))
+    by_group, by_init = Place(CONTAINER, "r1"), Place(BOX, "r2", init=(20, "2"))
     attribution.take((by_group, by_init), {}, 0)
     assert attribution.place_of(found("a" * 64, CONTAINER)) is by_group
     assert attribution.place_of(found(ancestors=((30, "3"), (20, "2")))) is by_init

@@ -301,8 +301,8 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
     """
     if resolved.source not in {"file", "folder"} and not resolved.in_sandbox:
         endless = resolved.source == "catalogue"
-        counts = {} if endless else {"train": SIZE, "test": SIZE}
-        return EnvironmentFacts(counts, digest([resolved.name, resolved.version]), ARITHMETIC_MOST if endless else None)
+        size = {} if endless else {"train": SIZE, "test": SIZE}
+        return EnvironmentFacts(size, digest([resolved.name, resolved.version]), ARITHMETIC_MOST if endless else None)
     session = _Session()
     try:
         answer = await session.ask(worker_command(), {"op": "describe", "environment": environment_request(resolved)}, LOAD_SECONDS)

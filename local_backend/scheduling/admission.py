@@ -18,12 +18,28 @@ class Waits:
     """Nano-dollars that the group's cap lacks; 0 when it waits for a slot."""
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the sentences call the things of one level."""
+
+    owner: str
+    member: str
+    place: str
+    limit: str
+
+
+RUNS = Words("group", "run", "slot", "maxActive")
+CELLS = Words("sweep", "cell", "place", "maxParallel")
+
+
 def money(nano: int) -> str:
     """Nano-dollars as people read them."""
     return display_usd(usd_from_nano(nano))
 
 
-def admit(waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int) -> tuple[list[str], dict[str, Waits]]:
+def admit(
+    waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int, words: Words = RUNS
+) -> tuple[list[str], dict[str, Waits]]:
     """Start what fits, in order, booking each start in the ledger.
 
     Returns the runs that start, and for each other one why it waits. A run whose cap does not fit does not hold up a smaller one
@@ -31,11 +47,11 @@ def admit(waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int
     """
     started: list[str] = []
     waits: dict[str, Waits] = {}
-    for_slot = Waits(Reason.WAITING_FOR_SLOT, f"waits for one of {max_active} slot{'s' if max_active != 1 else ''} (maxActive)")
+    for_slot = Waits(Reason.WAITING_FOR_SLOT, f"waits for one of {_count(max_active, words.place)} ({words.limit})")
     for run in waiting:
         shortfall = ledger.shortfall_to_start(run)
         if shortfall > 0:
-            waits[run] = _waits_for_money(run, ledger, shortfall, going)
+            waits[run] = _waits_for_money(run, ledger, shortfall, going, words)
         elif going >= max_active:
             waits[run] = for_slot
         else:
@@ -45,15 +61,24 @@ def admit(waiting: Sequence[str], ledger: Ledger, *, going: int, max_active: int
     return started, waits
 
 
-def _waits_for_money(run: str, ledger: Ledger, shortfall: int, going: int) -> Waits:
+def _waits_for_money(run: str, ledger: Ledger, shortfall: int, going: int, words: Words) -> Waits:
     account = ledger.account(run)
-    held = f"{money(ledger.reserved)} reserved by {going} run{'s' if going != 1 else ''}, " if going else ""
     return Waits(
         Reason.MAX_COST_REACHED,
-        f"waits for {money(shortfall)} of the group's cap: it needs {money(account.own_cap - account.committed)}, "
-        f"{money(max(0, ledger.left))} of {money(ledger.cap)} is left ({held}{money(ledger.settled)} spent)",
+        f"waits for {money(shortfall)} of the {words.owner}'s cap: it needs {money(account.own_cap - account.committed)}, "
+        f"{what_is_left(ledger, going, words)}",
         shortfall,
     )
+
+
+def what_is_left(ledger: Ledger, going: int, words: Words) -> str:
+    """`$0.40 of $2.00 is left ($1.00 reserved by 1 run, $0.60 spent)`."""
+    held = f"{money(ledger.reserved)} reserved by {_count(going, words.member)}, " if going else ""
+    return f"{money(max(0, ledger.left))} of {money(ledger.cap)} is left ({held}{money(ledger.settled)} spent)"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def call_does_not_fit(ledger: Ledger, run: str, worst: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The ledger of one group: whole nano-dollars, pure arithmetic, no I/O and no clock.
+"""The ledger of one group: whole nano-dollars, pure arithmetic, no I/O and no clock. A sweep's is the same one level up, over its cells.
 
 The rules are the documents': no run spends more than its cap, no group more than its own. A run's cap is reserved while it goes; a
 run that waits or has ended reserves only what it spent; a going run's own spend lies inside its reservation. All amounts here are
@@ -93,8 +93,12 @@ class Ledger:
 
     def shortfall_to_start(self, run: str) -> int:
         """How much more the group would need for this run to start; 0 or less means that it fits."""
+        return self.shortfall_to_hold(run, self._accounts[run].cap)
+
+    def shortfall_to_hold(self, run: str, cap: int) -> int:
+        """How much more the group would need for this run to go under that cap; 0 or less means that it fits."""
         account = self._accounts[run]
-        return max(account.own_cap, account.committed) - account.holds - self.left
+        return max(cap - account.carried, account.committed) - account.holds - self.left
 
     def start(self, run: str) -> None:
         """Reserve the run's cap. The caller asked `shortfall_to_start` in the same step."""
@@ -133,6 +137,15 @@ class Ledger:
         if cost < 0:
             raise LedgerError("a charge cannot be negative")
         self._put(run, replace(account, in_flight=0, spent=account.spent + cost))
+
+    def extend(self, run: str, cap: int) -> None:
+        """Give an account a higher cap in place: for one that goes, more is reserved. The caller asked `shortfall_to_hold`."""
+        account = self._accounts[run]
+        if cap < account.cap:
+            raise LedgerError("a cap is extended, never lowered")
+        if account.going and self.shortfall_to_hold(run, cap) > 0:
+            raise LedgerError(f"the higher cap of {run} does not fit under what its group has left")
+        self._put(run, replace(account, cap=cap))
 
     def raise_cap(self, cap: int) -> None:
         """Raise the group's cap in place."""

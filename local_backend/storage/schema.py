@@ -107,6 +107,21 @@ ALTER TABLE jobs ADD COLUMN until_at TEXT;
 ALTER TABLE jobs ADD COLUMN until_kind TEXT NOT NULL DEFAULT 'Exact';
 ALTER TABLE jobs ADD COLUMN energy TEXT NOT NULL DEFAULT '{}';
 """,
+    7: """
+CREATE TABLE sweeps (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL, spec TEXT NOT NULL, folder TEXT,
+  pins TEXT NOT NULL, cap INTEGER NOT NULL, max_parallel INTEGER NOT NULL, paused TEXT NOT NULL, killed INTEGER NOT NULL,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, needed INTEGER,
+  created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT, status TEXT NOT NULL
+);
+CREATE TABLE sweep_cells (
+  sweep TEXT NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, axes TEXT NOT NULL, spec TEXT NOT NULL,
+  cap INTEGER NOT NULL, spent INTEGER NOT NULL, state TEXT NOT NULL, launched INTEGER NOT NULL, asking INTEGER NOT NULL,
+  asks TEXT NOT NULL, doomed INTEGER NOT NULL, phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL, broken INTEGER NOT NULL,
+  simulated INTEGER NOT NULL, notional INTEGER NOT NULL, started_at TEXT, ended_at TEXT,
+  PRIMARY KEY (sweep, place)
+) WITHOUT ROWID;
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

@@ -39,7 +39,7 @@ from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
-from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, Page, Query
+from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -169,6 +169,7 @@ class LocalBackend:
             min_free_bytes=self._space.floor,
         )
         self._scheduler.also_stopped_by_budgets = self._jobs.stop_for_budget
+        self._scheduler.serve_from(self._jobs.servers)
         try:
             if self._desk.used and may_start:
                 await self._desk.reap_quietly()
@@ -424,7 +425,7 @@ class LocalBackend:
             can_stop_groups=self._scheduler is not None,
             sandbox=await self._desk.fact() if probe else self._desk.known_fact,
             sandboxes_running=self._desk.running,
-            models=self._catalogue.facts(),
+            models=(*self._catalogue.facts(), *await self._served_models()),
             environments=tuple(
                 EnvironmentFact(
                     name=entry.name,
@@ -438,6 +439,14 @@ class LocalBackend:
                 for entry in self._environments.catalogue.entries()
             ),
         )
+
+    async def _served_models(self) -> tuple[ModelFact, ...]:
+        """The families that jobs serve, or will when a group names them."""
+        try:
+            served = await self._applier.served_families()
+        except NodusError:
+            return ()  # The database is in trouble, which every other call tells.
+        return tuple(each.fact() for each in served.values() if not each.problem)
 
     async def gpus(self, *, history: bool = False) -> HardwareView:
         """This machine, sampled while somebody looks."""

@@ -5,14 +5,16 @@ from decimal import Decimal
 
 from local_backend.applying.lookups import Lookups
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
+from local_backend.models.served import ServedFamily
 from local_backend.models.token_bound import input_bound
 from local_backend.models.wire import ChatMessage, ModelRequest
 from local_backend.tools.definitions import definitions
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.statistics.estimate import estimate_group
 from nodus_tui.statistics.kind_estimate import estimate_kind
@@ -24,16 +26,28 @@ async def estimate_bundle(
     """What each document costs at most, and how long it takes. `rates` are US dollars an hour by hardware. Raises NodusError."""
     bundle.refuse_mended()
     made: list[Estimate | KindEstimate] = []
+    served = await _served(bundle, lookups)
     for document in bundle:
         resource = document.resource
         if isinstance(resource, AgentGroup):
             agent = await _agent_of(bundle, document, resource, lookups)
-            made.append(_estimate(document, resource, agent, minutes_per_case, lookups, rates))
+            made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, rates))
         else:
             other = estimate_kind(resource, rates=rates)
             if other is not None:
                 made.append(other)
     return tuple(made)
+
+
+async def _served(bundle: SpecBundle, lookups: Lookups) -> dict[str, ServedFamily]:
+    """The families that jobs serve, here or applied before."""
+    served = await lookups.served_families()
+    for document in bundle:
+        job = document.resource
+        serve = job.spec.serve if isinstance(job, Job) else None
+        if isinstance(job, Job) and serve is not None and (serve.family not in served or served[serve.family].ended):
+            served[serve.family] = ServedFamily(job.name, serve, cap=nano_from_usd(job.spec.max_cost_usd))
+    return served
 
 
 async def _agent_of(bundle: SpecBundle, document: LoadedDocument, group: AgentGroup, lookups: Lookups) -> Agent:
@@ -48,14 +62,20 @@ async def _agent_of(bundle: SpecBundle, document: LoadedDocument, group: AgentGr
 
 
 def _estimate(
-    document: LoadedDocument, group: AgentGroup, agent: Agent, minutes: Decimal, lookups: Lookups, rates: Mapping[str, Decimal]
+    document: LoadedDocument,
+    group: AgentGroup,
+    agent: Agent,
+    minutes: Decimal,
+    lookups: Lookups,
+    served: Mapping[str, ServedFamily],
+    rates: Mapping[str, Decimal],
 ) -> Estimate:
     notes: tuple[str, ...] = ()
     simulated = notional = False
     try:
-        model = lookups.model_of(agent)
+        model = lookups.model_of(agent, served)
         simulated, notional = model.simulated, model.notional
-        notes = _price_notes(agent, model)
+        notes = _price_notes(agent, model) if not model.served_by else _server_notes(served[model.family])
     except CatalogueProblem as problem:
         notes = (f"it cannot be launched as it stands: {problem.detail}",)
     try:
@@ -70,6 +90,16 @@ def _estimate(
         )
     except ValueError as error:
         raise NodusError.invalid_spec((document.fault((), str(error)),)) from error
+
+
+def _server_notes(server: ServedFamily) -> tuple[str, ...]:
+    """What a served model costs beside the group's own caps."""
+    at_most = display_usd(usd_from_nano(server.cap))
+    note = (
+        f"Its model is served by Job {server.job}, whose time is its cost: {at_most} at most, beside this and under that job's own cap. "
+        "A token of it costs nothing, so that no cap on model spend is ever reached."
+    )
+    return (note,)
 
 
 def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:

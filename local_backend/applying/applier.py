@@ -19,7 +19,7 @@ class Applier(Lookups):
     async def plan(self, bundle: SpecBundle) -> Plan:
         """Check all documents and prepare what would be written. Reads only."""
         plan = Plan(files=tuple(document.file for document in bundle))
-        planning = Planning(self, plan, bundle, await self.stored_environments())
+        planning = Planning(self, plan, bundle, await self.stored_environments(), served=await self.served_families())
         groups, jobs = GroupPlanning(planning), JobPlanning(planning)
         for document in _in_order(bundle):
             resource = document.resource
@@ -42,5 +42,5 @@ class Applier(Lookups):
 
 def _in_order(bundle: SpecBundle) -> list[LoadedDocument]:
     """What others name comes first, whatever its place in the files."""
-    rank = {"Environment": 0, "Agent": 1}
-    return sorted(bundle, key=lambda each: rank.get(each.resource.kind, 2))
+    rank = {"Environment": 0, "Agent": 1, "Job": 2}
+    return sorted(bundle, key=lambda each: rank.get(each.resource.kind, 3))

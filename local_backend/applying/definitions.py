@@ -8,6 +8,7 @@ from typing import Any
 
 from local_backend.applying.lookups import Lookups, located
 from local_backend.applying.plan import Plan
+from local_backend.models.served import ServedFamily
 from local_backend.storage.records import event, time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.actions import AppliedDocument, Change
@@ -43,6 +44,8 @@ class Planning:
     """Environments of the bundle that have faults."""
     unsure: set[str] = field(default_factory=set)
     """Environments of the bundle whose version is made up."""
+    served: dict[str, ServedFamily] = field(default_factory=dict)
+    """Families that jobs serve or have served, those of the bundle among them."""
 
     @property
     def now(self) -> datetime:

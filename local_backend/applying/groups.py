@@ -76,7 +76,7 @@ class GroupPlanning:
         if where is not None and where.in_doubt("spec", "model", "families"):
             return None
         try:
-            return self._planning.known.model_of(agent)
+            return self._planning.known.model_of(agent, self._planning.served)
         except CatalogueProblem as problem:
             if where is not None:
                 fault = where.fault(("spec", "model", "families"), problem.detail, problem.suggestion)

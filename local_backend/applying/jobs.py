@@ -8,6 +8,7 @@ from local_backend.applying.plan import JobNeed
 from local_backend.jobs.deadlines import plan as plan_deadlines
 from local_backend.jobs.describing import created
 from local_backend.jobs.launching import unsupported
+from local_backend.models.served import ServedFamily
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
@@ -33,7 +34,7 @@ class JobPlanning:
         reason = unsupported(job.spec)
         if reason:
             plan.refusals.append(f"Job {job.name} is valid, but {reason}")
-        faults = self._working_folder(document, job) + self._cap(document, job)
+        faults = self._working_folder(document, job) + self._cap(document, job) + self._serving(document, job)
         if faults:
             plan.faults += faults
             return
@@ -81,6 +82,28 @@ class JobPlanning:
         return [
             document.fault(("spec", "workingDir"), "this spec has no folder in which a relative path could start: give an absolute one")
         ]
+
+    def _serving(self, document: LoadedDocument, job: Job) -> list[Fault]:
+        """Whether it can serve its family: nobody else does, and its port can be reached. From here on groups may name the family."""
+        serve, served = job.spec.serve, self._planning.served
+        if serve is None or document.in_doubt("spec", "serve"):
+            return []
+        faults: list[Fault] = []
+        if not job.spec.network and not document.in_doubt("spec", "network"):
+            faults.append(document.fault(("spec", "network"), "a job that serves is reached through its network: set network: true"))
+        if document.in_doubt("spec", "serve", "family"):
+            return faults
+        family, place = serve.family, ("spec", "serve", "family")
+        other = served.get(family)
+        if self._planning.known.in_catalogue(family):
+            said = f"the model catalogue has a family {family} already, and groups that name it mean that one: serve another name"
+            faults.append(document.fault(place, said))
+        elif other is not None and not other.ended:
+            said = f"Job {other.job} serves the family {family} already: kill it first, or serve another name"
+            faults.append(document.fault(place, said))
+        else:
+            served[family] = ServedFamily(job.name, serve)
+        return faults
 
     def _cap(self, document: LoadedDocument, job: Job) -> list[Fault]:
         known = self._planning.known

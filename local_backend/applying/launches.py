@@ -43,6 +43,7 @@ def launch(
             "priceSource": model.price.source,
             "simulated": model.simulated,
             "notional": model.notional,
+            "servedBy": model.served_by,
         },
         created_at=now,
         deadline_at=now + evaluation.timeout if evaluation else None,

@@ -9,7 +9,10 @@ from typing import Protocol
 
 from local_backend.environments.client import EnvironmentFacts
 from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.jobs.standing import SERVING_JOBS, newest_by_family, served_family
 from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
+from local_backend.models.served import ServedFamily
+from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.environment import Environment
@@ -66,9 +69,18 @@ class Lookups:
             return None
         return Agent.model_validate_json(rows[0]["document"]), int(json.loads(rows[0]["status"])["revision"])
 
-    def model_of(self, agent: Agent) -> ResolvedModel:
-        """The model that the agent's runs would talk to. Raises CatalogueProblem."""
-        return self._catalogue.resolve(agent.spec.model.families)
+    def model_of(self, agent: Agent, served: Mapping[str, ServedFamily]) -> ResolvedModel:
+        """The model that the agent's runs would talk to: of the catalogue, or one of those that jobs serve. Raises CatalogueProblem."""
+        return self._catalogue.resolve(agent.spec.model.families, served)
+
+    def in_catalogue(self, family: str) -> bool:
+        """Whether the catalogue itself has a family."""
+        return family in self._catalogue.families
+
+    async def served_families(self) -> dict[str, ServedFamily]:
+        """The families that jobs serve or have served."""
+        records = [JobRecord.from_row(row) for row in await self.store.read(SERVING_JOBS)]
+        return {family: served_family(record) for family, record in newest_by_family(records).items()}
 
 
 def located(environment: Environment, folder: str | None) -> Environment:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import BudgetError, SandboxLimitError, SpoiltError, Workplace
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.retries import RetryPolicy
+from local_backend.models.served import ModelDoor
 from local_backend.models.token_bound import LastCall, input_bound
 from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ModelReply, ModelRequest, ToolCall
 from local_backend.sandboxes.interface import SandboxError
@@ -23,6 +24,9 @@ from local_backend.scheduling.admission import call_does_not_fit
 from local_backend.storage.records import RunRecord, TurnRow
 from local_backend.tools.definitions import definitions
 from nodus_tui.contract.phases import Reason
+
+MODEL_LOOK_SECONDS = 0.5
+"""While a model server is not up, it is looked for this often."""
 
 SPACE_LOOK_SECONDS = 1.0
 """While the disk is almost full, room is looked for this often."""
@@ -71,6 +75,11 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Unserved:
+    """The job that serves the model has ended: the run waits again, without a slot, and what it paid for is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Blocked:
     """A budget does not pay for the next call, or for a sandbox."""
 
@@ -84,7 +93,7 @@ class Spoilt:
     message: str
 
 
-Ending = Answered | Parked | Broke | Stopped | Blocked | Spoilt
+Ending = Answered | Parked | Broke | Stopped | Unserved | Blocked | Spoilt
 
 
 class Episode:
@@ -97,7 +106,7 @@ class Episode:
         run: RunRecord,
         prompts: Sequence[str],
         models: Models,
-        model: ResolvedModel,
+        door: ModelDoor,
         stop: StopSignal,
         shortage: Callable[[], str],
         workplace: Workplace | None = None,
@@ -106,7 +115,9 @@ class Episode:
         self._run = run
         self._prompts = prompts
         self._models = models
-        self._model = model
+        self._door = door
+        self._model = door.model
+        """As it is reached for the try at hand."""
         self._stop = stop
         self._shortage = shortage
         """Why the disk has no room for another call, as a sentence; empty when it has."""
@@ -207,7 +218,7 @@ class Episode:
             "seconds": round(outcome.seconds, 3),
         }
 
-    async def _turn(self, step: CallModel) -> ChatMessage | Parked | Broke | Stopped | Blocked:
+    async def _turn(self, step: CallModel) -> ChatMessage | Parked | Broke | Stopped | Unserved | Blocked:
         """One reply, in as many tries as it takes."""
         request = ModelRequest(
             system=self._books.agent.system,
@@ -229,6 +240,8 @@ class Episode:
                 return Stopped()
             try:
                 await self._wait_for_room()
+                if not await self._wait_for_model():
+                    return Unserved()
                 if self._workplace is not None:
                     await self._workplace.ready()
                 tried = await self._try_once(step, request, attempt=attempt, worst=worst, bound=bound)
@@ -285,8 +298,14 @@ class Episode:
     async def _after_error(self, error: ModelCallError, reservation: Reservation, attempt: int, turn: int) -> float | Broke:
         if error.outcome is CallOutcome.UNKNOWN:
             await self._books.charge_worst(self._run, reservation, error.message)
-            return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{error.message}; the call is charged its worst case, unconfirmed")
-        await self._books.release(self._run, reservation, error.message)
+            if not self._model.served_by:
+                return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{error.message}; the call is charged its worst case, unconfirmed")
+            # The worst case of a model that a job serves is nothing: asking it again costs nobody anything.
+            error = replace(error, retryable=True)
+        else:
+            await self._books.release(self._run, reservation, error.message)
+        if error.retryable:
+            await self._door.look()
         policy = RetryPolicy(self._model.max_tries, self._case_key(turn))
         delay = policy.delay(attempt, error)
         if delay is None:
@@ -306,6 +325,16 @@ class Episode:
         while sentence := self._shortage():
             await self._books.waits(self._run, Reason.DISK_ALMOST_FULL, sentence, None)
             await self._stop.wait_softly(asyncio.sleep(SPACE_LOOK_SECONDS))
+
+    async def _wait_for_model(self) -> bool:
+        """Wait until the model can be called, and take its address. False where that takes somebody to act. May raise StoppedError."""
+        while (obstacle := self._door.obstacle) is not None:
+            if obstacle.gone:
+                return False
+            await self._books.waits(self._run, Reason.WAITING_FOR_MODEL, obstacle.message, None)
+            await self._stop.wait_softly(asyncio.sleep(MODEL_LOOK_SECONDS))
+        self._model = self._door.model
+        return True
 
     async def _wait_for_budgets(self, worst: int) -> str | None:
         """Why no budget pays for a call of this worst case, or None when all do. Waits while only other calls under way leave no room.

@@ -21,6 +21,9 @@ _STOPPED: dict[str, tuple[JobPhase, str]] = {
     "Killed": ("Cancelled", "it was killed"),
     "BudgetExceeded": ("Cancelled", "a budget stopped it"),
     "Interrupted": ("Interrupted", "something outside told the process that watched over it to end"),
+    "NoLongerUsed": ("Succeeded", "nobody used it any more"),
+    "StartTimeout": ("Failed", "its health check did not answer in time"),
+    "NotAnswering": ("Failed", "its health check did not answer any more"),
 }
 
 NOT_WATCHED = Ending(

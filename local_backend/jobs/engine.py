@@ -25,6 +25,7 @@ from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
 from local_backend.jobs.launching import NotStartedError, job_folder, missing, order_for, prepare, work_folder
 from local_backend.jobs.order import Report, StopReason, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
+from local_backend.jobs.servers import Servers
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
 from local_backend.storage.store import Statement, Store
@@ -96,9 +97,12 @@ class JobEngine:
         self._closing = False
         self._unreadable: set[str] = set()
         """Jobs of which that was told."""
+        self.servers = Servers(store=store, clock=clock, tell=self._tell, wake=self._wake.set)
+        """Those that serve models."""
 
     async def open(self) -> None:
         """Find the jobs that have not ended, and go on with them."""
+        await self.servers.open()
         await self._load()
         self._work = asyncio.create_task(self._run(), name="jobs")
         images = await self._store.read(
@@ -125,6 +129,12 @@ class JobEngine:
             await self._work
         while self._busy:
             await asyncio.wait(tuple(self._busy.values()))
+        try:
+            for record in await self.servers.leave(tuple(self._jobs.values())):
+                await self._tell_to_stop(record)
+        except (NodusError, OSError) as error:
+            _log.warning("model servers that nobody uses were not stopped: %s", error)
+        await self.servers.aclose()
 
     def refusal(self, name: str, spec: JobSpec, folder: str | None) -> str:
         """Why this machine cannot run a job that was just asked for; empty where it can."""
@@ -140,6 +150,7 @@ class JobEngine:
                 record.published = status.to_document() if status else {}
                 if record.token and record.ended_at is None:
                     self._count(record)
+                self.servers.adopt(record)
 
     # Work.
 
@@ -168,6 +179,8 @@ class JobEngine:
                     _log.error("job %s cannot be looked at: %s", name, error)
                 self._unreadable.add(name)
         if self._may_start and not self._closing:
+            for record in await self.servers.refresh(self._jobs.values()):
+                self._jobs[record.name] = record
             await self._start_waiting()
 
     async def _look_at(self, record: JobRecord) -> None:
@@ -179,6 +192,8 @@ class JobEngine:
             if report is not None and report.state == "Running" and record.phase == "Pending":
                 # Its image is here now; or the scheduler before this one died between the start and its booking.
                 await self._booked_start(record, report)
+            if not record.stop:
+                await self.servers.look(record)
             if record.stop:
                 await self._tell_to_stop(record)
         elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
@@ -249,11 +264,16 @@ class JobEngine:
         for record in [each for each in waiting if each.stop]:
             waiting.remove(record)
             self._begin(record, self._write_end(record, Ending("Cancelled", record.stop, _NEVER_STARTED)))
+        names = {each.name for each in waiting}
+        others = [each for each in self._jobs.values() if each.name not in names]
+        held = self.servers.hold_back(waiting, others)
+        for record in [each for each in waiting if each.name in held]:
+            waiting.remove(record)
+            await self._tell_wait(record, *held[record.name])
         if not waiting:
             return
         shortage = self._shortage()
-        names = {each.name for each in waiting}
-        running = [_share_of(each) for each in self._jobs.values() if each.name not in names]
+        running = [_share_of(each) for each in others]
         reasons = queue([_share_of(each) for each in waiting], running, self._machine)
         for record in waiting:
             reason, message = ("DiskAlmostFull", shortage) if shortage else ("WaitingForMachine", reasons[record.name])
@@ -261,9 +281,13 @@ class JobEngine:
                 reason, message = "BudgetExceeded", self._unpaid(record)
             if not message:
                 self._begin(record, self._start(record))
-            elif record.message != message:
-                record.reason, record.message = reason, message
-                await self._tell(record)
+            else:
+                await self._tell_wait(record, reason, message)
+
+    async def _tell_wait(self, record: JobRecord, reason: str, message: str) -> None:
+        if (record.reason, record.message) != (reason, message):
+            record.reason, record.message = reason, message
+            await self._tell(record)
 
     async def _start(self, record: JobRecord) -> None:
         # The launch is on the disk before it is made: after a crash its folder says whether it was.
@@ -298,6 +322,7 @@ class JobEngine:
         record.phase, record.reason, record.message = "Running", None, ""
         record.started_at = report.started
         record.notes = list(report.remarks)
+        self.servers.started(record, report)
         await self._tell(record)
 
     # Ending.
@@ -310,7 +335,7 @@ class JobEngine:
         record.exit_code = report.exit_code
         record.notes = list(report.remarks)
         await self._keep(record)
-        await self._write_end(record, ending(report))
+        await self._come_to_end(record, ending(report))
 
     async def _lose(self, record: JobRecord) -> None:
         """Its supervisor is gone without a word: end what is left of it, and book the time up to what is known."""
@@ -332,7 +357,15 @@ class JobEngine:
         await self._book(record, used)
         record.notes = list(report.remarks)
         await self._keep(record)
-        await self._write_end(record, MACHINE_DOWN if down else NOT_WATCHED)
+        await self._come_to_end(record, MACHINE_DOWN if down else NOT_WATCHED)
+
+    async def _come_to_end(self, record: JobRecord, how: Ending) -> None:
+        how = self.servers.ending(record, how)
+        if self.servers.begins_again(record, how):
+            await self._tell(record)
+            await self.servers.down(record)
+        else:
+            await self._write_end(record, how)
 
     async def _book(self, record: JobRecord, used_us: int) -> None:
         """Its money and its end stand before its outputs are kept, which may take long and costs nothing."""
@@ -368,6 +401,7 @@ class JobEngine:
         await self._tell(record, self._counted(record))
         self._jobs.pop(record.name, None)
         self._ended.set()
+        await self.servers.down(record)
         await asyncio.to_thread(shutil.rmtree, job_folder(self._home, record.name) / "tmp", ignore_errors=True)
 
     # Actions.
@@ -396,8 +430,7 @@ class JobEngine:
         return record
 
     async def _tell_to_stop(self, record: JobRecord) -> None:
-        reason: StopReason = "BudgetExceeded" if record.stop == "BudgetExceeded" else "Killed"
-        await asyncio.to_thread(supervising.tell_to_stop, job_folder(self._home, record.name), reason)
+        await asyncio.to_thread(supervising.tell_to_stop, job_folder(self._home, record.name), record.stop)
 
     async def _stored(self, name: str) -> JobRecord:
         rows = await self._store.read("SELECT * FROM jobs WHERE name = ?", (name,))
@@ -428,6 +461,7 @@ class JobEngine:
         now = self._clock()
         await self._store.commit([("DELETE FROM jobs WHERE name = ?", (action.name,)), event(now, "Deleted", record.kind, action.name)])
         await asyncio.to_thread(shutil.rmtree, job_folder(self._home, action.name), ignore_errors=True)
+        self.servers.forget(action.name)
         change = Change(kind=record.kind, name=action.name, field="", old="there", new="deleted")
         return self._outcome(action, f"deleted {record.kind} {action.name}", [change])
 

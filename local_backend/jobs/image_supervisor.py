@@ -21,6 +21,7 @@ from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
 from local_backend.jobs.order import LOG_FOLDER, WORK_FOLDER, ImageOrder, Order
+from local_backend.jobs.ports import LOOPBACK
 from local_backend.sandboxes.archives import ArchiveError, entries, member
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
@@ -126,6 +127,8 @@ class _ImageJob:
             try:
                 self._journal.start()
                 await client.ask("POST", f"/containers/{name}/start")
+                if self._image.port is not None:
+                    self._journal.address = await self._published(client, name, self._image.port)
                 self._journal.write("Running", durable=True)
                 copying = asyncio.ensure_future(self._copy(stream))
                 used = await self._until_ended(client, name, copying)
@@ -141,6 +144,17 @@ class _ImageJob:
         finally:
             await self._remove(client, name)
         return used
+
+    async def _published(self, client: EngineClient, name: str, port: int) -> str:
+        """Host and port at which the container's port is reached. Raises SandboxError where it is reached nowhere."""
+        state = await client.ask("GET", f"/containers/{name}/json")
+        ports = (state.get("NetworkSettings") or {}).get("Ports") or {}
+        for place in ports.get(f"{port}/tcp") or ():
+            return f"{place['HostIp']}:{place['HostPort']}"
+        if not state["State"]["Running"]:
+            return ""  # It has ended already; its exit code says more.
+        self._journal.exit_code = NOT_STARTED
+        raise SandboxError(f"the Docker engine does not publish port {port} (it runs without a bridge): nobody could reach the server")
 
     async def _remove(self, client: EngineClient, name: str) -> None:
         for _ in range(_REMOVE_TRIES):
@@ -218,13 +232,14 @@ class _ImageJob:
             self._journal.problem = f"the container could not be started: {state['Error']}"
 
     def _config(self, image: ImageFacts) -> dict[str, Any]:
-        order, owner = self._order, this_process(self._image.workspace)
+        order, owner, port = self._order, this_process(self._image.workspace), self._image.port
         command = {"Entrypoint": list(order.command), "Cmd": []} if order.command else {}
         return {
             "Image": image.id,
             **command,
             **({"WorkingDir": order.working_dir} if order.working_dir else {}),
             "Env": [f"{name}={value}" for name, value in order.environ.items()],
+            **({"ExposedPorts": {f"{port}/tcp": {}}} if port is not None else {}),
             "AttachStdout": True,
             "AttachStderr": True,
             "Labels": {
@@ -240,6 +255,7 @@ class _ImageJob:
             "HostConfig": {
                 "Init": True,
                 "NetworkMode": "default" if order.network else "none",
+                **({"PortBindings": {f"{port}/tcp": [{"HostIp": LOOPBACK, "HostPort": ""}]}} if port is not None else {}),
                 "Mounts": [
                     {"Type": "bind", "Source": source, "Target": target, "ReadOnly": mode == "ro"}
                     for source, target, mode in self._image.mounts

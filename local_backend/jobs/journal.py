@@ -21,6 +21,8 @@ class Journal:
     signal: str = ""
     problem: str = ""
     remarks: list[str] = field(default_factory=list)
+    address: str = ""
+    """Host and port of a container's published port."""
     _started: datetime | None = None
     _zero: int = 0
 
@@ -63,6 +65,7 @@ class Journal:
             problem=self.problem,
             remarks=self.remarks,
             boot=boot_id(),
+            address=self.address,
         )
         while True:
             try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from local_backend.jobs.deadlines import Deadlines
 from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, Order
 from local_backend.jobs.outputs import KEPT_FOLDER
+from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.resources.job import JobSpec
@@ -37,8 +38,6 @@ class NotStartedError(Exception):
 
 def unsupported(spec: JobSpec) -> str:
     """Why this version has no engine for a job, as a sentence without its subject; empty where it has one."""
-    if spec.serve is not None:
-        return "this version starts no jobs that serve"
     if spec.hardware != "CPU" or spec.accelerators:
         wanted = spec.hardware if spec.hardware != "CPU" else f"{spec.accelerators} accelerators"
         return f"this version allocates no accelerators to jobs, and it asks for {wanted}"
@@ -64,6 +63,8 @@ def work_folder(home: Path, record: JobRecord) -> Path:
 def missing(spec: JobSpec, folder: str | None, environ: Mapping[str, str]) -> str:
     """What of it this machine does not have, as a sentence without its subject; empty where all is there."""
     absent = [name for name in spec.env_from if name not in environ]
+    if spec.serve is not None and (key := spec.serve.api_key_env) is not None and not environ.get(key):
+        return f"serve.apiKeyEnv names {key}, which the scheduler's environment does not have"
     if absent:
         return f"envFrom names {', '.join(absent)}, which the scheduler's environment does not have"
     if spec.image is not None:
@@ -82,8 +83,9 @@ def prepare(home: Path, record: JobRecord) -> Path:
     """Make its folder afresh, for its owner alone. Blocking. Raises OSError."""
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Work of an image's is what was fetched out of its container; a command's may be there before.
-    for name in (LOG_FOLDER, TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
+    # Work of an image's is what was fetched out of its container; a command's may be there before. Why a server ended is in its log.
+    again = record.attempt > 1 and record.job.serve is not None
+    for name in (*(() if again else (LOG_FOLDER,)), TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -100,12 +102,15 @@ def order_for(
     log_bytes: int,
     min_free_bytes: int = 0,
 ) -> Order:
-    """The order. Raises NotStartedError when the environment lacks what it needs."""
+    """The order. Raises NotStartedError when the environment lacks what it needs, or its port is taken. Blocking, for a moment."""
     spec = record.job
     if lacking := missing(spec, record.folder, environ):
         raise NotStartedError(lacking)
+    if spec.serve is not None and spec.image is None and (taken := port_problem(spec.serve.port)):
+        raise NotStartedError(taken)
     folder = job_folder(home, record.name)
-    asked = {**{name: environ[name] for name in spec.env_from}, **spec.env, "NODUS_JOB": record.name}
+    port = {} if spec.serve is None else {"PORT": str(spec.serve.port), "NODUS_PORT": str(spec.serve.port)}
+    asked = {**port, **{name: environ[name] for name in spec.env_from}, **spec.env, "NODUS_JOB": record.name}
     own = {
         "PATH": os.defpath or _DEFAULT_PATH,
         "LANG": "C.UTF-8",
@@ -125,6 +130,7 @@ def order_for(
             outputs=spec.outputs,
             engine_environ={name: environ[name] for name in _ENGINE_NAMES if name in environ},
             min_free_bytes=min_free_bytes,
+            port=spec.serve.port if spec.serve is not None else None,
         )
     return Order(
         folder=str(folder),

@@ -3,6 +3,7 @@
 The first segment and the newest ones are kept; what lies between is dropped once there is too much. One process writes, any may read.
 """
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,10 @@ _READ_TRIES = 5
 
 
 class LogWriter:
-    """Appends; each piece is in the file when `write` returns. What the disk does not take is counted, never waited for."""
+    """Appends, also to the log that the folder holds already; each piece is in the file when `write` returns.
+
+    What the disk does not take is counted, never waited for.
+    """
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
@@ -29,6 +33,9 @@ class LogWriter:
         self.lost = 0
         """Bytes that the disk refused."""
         folder.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(OSError):
+            for start in _segments(folder)[-1:]:  # Of an earlier attempt.
+                self.size = start + (folder / f"{start:020d}").stat().st_size
 
     def write(self, data: bytes) -> None:
         """Append."""

@@ -21,8 +21,8 @@ LOG_FOLDER = "log"
 WORK_FOLDER = "work"
 TEMPORARY_FOLDER = "tmp"
 
-StopReason = Literal["Killed", "BudgetExceeded", "Interrupted"]
-"""Why somebody stops a job from outside."""
+StopReason = Literal["Killed", "BudgetExceeded", "Interrupted", "NoLongerUsed", "StartTimeout", "NotAnswering"]
+"""Why somebody stops a job from outside. The last three are of jobs that serve."""
 
 
 def boot_id() -> str:
@@ -84,6 +84,8 @@ class ImageOrder:
     """What names the engine, and where registries' credentials are."""
     min_free_bytes: int
     """Outputs are fetched while so much stays free on the disk."""
+    port: int | None = None
+    """Where it serves inside the container: published on this machine's loopback, at a port that the engine chooses."""
 
 
 @dataclass(slots=True)
@@ -109,6 +111,8 @@ class Report:
 
     boot: str = ""
     """Of the machine: the same until it is started again."""
+    address: str = ""
+    """Host and port at which the published port of a container is reached."""
 
     @property
     def started(self) -> datetime:

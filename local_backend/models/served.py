@@ -6,6 +6,8 @@ from typing import Protocol
 
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.prices import free_price
+from nodus_tui.contract.backend import ModelFact
+from nodus_tui.contract.money import display_usd, usd_from_nano
 from nodus_tui.contract.resources.job import Serving
 
 _CALL_SECONDS = timedelta(minutes=10)
@@ -20,10 +22,16 @@ class ServedFamily:
     serve: Serving
     base_url: str = ""
     """Where calls go; empty while it is not up."""
+    cap: int = 0
+    """What the job may cost, in nano-dollars."""
+    rate: int = 0
+    """Nano-dollars an hour."""
     standing: str = ""
     """The job's phase, for people."""
+    ended: bool = False
+    """Whether the job has ended: another one may serve the family."""
     problem: str = ""
-    """Why it serves nobody any more and what to do, as a sentence; empty while it does, or will."""
+    """Why it serves nobody any more and what to do, as a sentence; empty while it does, or will when somebody comes."""
 
     @property
     def model(self) -> str:
@@ -34,6 +42,20 @@ class ServedFamily:
     def price_source(self) -> str:
         """Why a token costs nothing."""
         return f"free: served by Job {self.job}, whose time is its cost"
+
+    def fact(self) -> ModelFact:
+        """What people need to see of it."""
+        rate = display_usd(usd_from_nano(self.rate))
+        return ModelFact(
+            family=self.serve.family,
+            provider="openai",
+            name=self.model,
+            base_url=self.base_url,
+            price="free",
+            price_source=f"{self.price_source}: {rate} an hour while it is up ({self.standing or 'new'})",
+            usable=not self.problem,
+            problem=self.problem,
+        )
 
     def resolved(self) -> ResolvedModel:
         """The model as calls need it. Raises CatalogueProblem where nobody serves it any more."""

@@ -4,18 +4,29 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from local_backend.episodes.metering import GroupBooks
+from local_backend.models.served import Obstacle
 from local_backend.scheduling.admission import Waits, stalled_message
 from local_backend.storage.records import RunRecord
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 
 
-def assess(books: GroupBooks, now: datetime, *, going: int, waits: Mapping[str, Waits], shortage: str, killed: bool) -> bool:
+def assess(
+    books: GroupBooks,
+    now: datetime,
+    *,
+    going: int,
+    waits: Mapping[str, Waits],
+    shortage: str,
+    unserved: Obstacle | None = None,
+    killed: bool,
+) -> bool:
     """Set the group's phase; True when nothing of it is left to do by itself.
 
-    `going` runs hold a slot, `waits` says why the others do not start, `shortage` why the disk has no room, `killed` whether the whole
-    group was told to end.
+    `going` runs hold a slot, `waits` says why the others do not start, `shortage` why the disk has no room, `unserved` why the model cannot
+    be called, `killed` whether the whole group was told to end.
     """
     short = {name: why.shortfall for name, why in waits.items()}
+    without_model = sum(why.reason is Reason.WAITING_FOR_MODEL for why in waits.values())
     unpaid = [why for why in waits.values() if why.reason is Reason.BUDGET_EXCEEDED]
     group = books.group
     unfinished = [run for run in books.current() if not run.phase.ended]
@@ -30,11 +41,14 @@ def assess(books: GroupBooks, now: datetime, *, going: int, waits: Mapping[str, 
     cannot_start = [shortfall for shortfall in short.values() if shortfall > 0]
     if going == 0 and unpaid and len(parked) + len(unpaid) + len(resting) == len(unfinished):
         group.phase, group.reason, group.message, group.needed = GroupPhase.STALLED, Reason.BUDGET_EXCEEDED, unpaid[0].message, None
+    elif unserved is not None and unserved.gone and going == 0 and len(parked) + without_model + len(resting) == len(unfinished):
+        group.phase, group.reason, group.message, group.needed = GroupPhase.STALLED, Reason.WAITING_FOR_MODEL, unserved.message, None
     elif going == 0 and len(parked) + len(cannot_start) + len(resting) == len(unfinished):
         _stall(books, parked, {name: shortfall for name, shortfall in short.items() if shortfall > 0})
     else:
-        group.phase, group.message, group.needed = GroupPhase.RUNNING, shortage, None
-        group.reason = Reason.DISK_ALMOST_FULL if shortage else None
+        waits_for = shortage or (unserved.message if unserved is not None else "")
+        group.phase, group.message, group.needed = GroupPhase.RUNNING, waits_for, None
+        group.reason = Reason.DISK_ALMOST_FULL if shortage else Reason.WAITING_FOR_MODEL if unserved is not None else None
     return False
 
 

@@ -15,11 +15,11 @@ from typing import Protocol
 from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Spoilt, Stopped
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Spoilt, Stopped, Unserved
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import FILES_GONE, Workplace, Workplaces, stored_workbench
-from local_backend.models.catalogue import ResolvedModel
+from local_backend.models.served import ModelDoor
 from local_backend.scheduling.admission import Waits, admit
 from local_backend.scheduling.assessment import assess, complete
 from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, next_attempt, open_first_attempts, open_successor, run_name
@@ -97,7 +97,7 @@ class GroupEngine:
     def __init__(self, services: Services, books: GroupBooks) -> None:
         self._services = services
         self.books = books
-        self._model: ResolvedModel | None = None
+        self._door: ModelDoor | None = None
         self._spec = AgentGroupSpec.model_validate(books.group.spec)
         self._grader: GraderClient | None = None
         self._going: dict[str, _Going] = {}
@@ -115,9 +115,9 @@ class GroupEngine:
         self._held: set[str] = set()
         """Runs that an action is about to change: they are not started meanwhile."""
 
-    def use(self, model: ResolvedModel) -> None:
-        """The model that the runs talk to; needed before `run`, not for actions on a group at rest."""
-        self._model = model
+    def use(self, door: ModelDoor) -> None:
+        """The way to the model that the runs talk to; needed before `run`, not for actions on a group at rest."""
+        self._door = door
 
     # The main task.
 
@@ -258,7 +258,15 @@ class GroupEngine:
                 run.reason, run.message = why.reason, why.message
                 statements += self.books.told(run)
         shortage = self._services.shortage()
-        done = assess(self.books, now, going=len(self._going) + len(started), waits=waits, shortage=shortage, killed=self.killed)
+        done = assess(
+            self.books,
+            now,
+            going=len(self._going) + len(started),
+            waits=waits,
+            shortage=shortage,
+            unserved=self._door.obstacle if self._door is not None else None,
+            killed=self.killed,
+        )
         if statements or done or self.books.dirty or group.status.get("phase") != group.phase.value:
             await self._services.store.commit([*statements, *self.books.group_told()])
         for name in started:
@@ -272,24 +280,27 @@ class GroupEngine:
         shortage = self._services.shortage()
         if shortage:
             return [], {name: Waits(Reason.DISK_ALMOST_FULL, shortage) for name in waiting}
+        unserved = self._door.obstacle if self._door is not None else None
+        if unserved is not None:
+            return [], {name: Waits(Reason.WAITING_FOR_MODEL, unserved.message) for name in waiting}
         return admit(waiting, self.books.ledger, going=len(self._going), max_active=self.books.group.max_active)
 
     def _launch(self, run: RunRecord) -> None:
-        if self._model is None:
+        if self._door is None:
             raise RuntimeError("a run cannot start before the engine was given its model")
         stop = StopSignal()
         workplace = self._services.workplaces.of(self.books, run, stop) if self.books.agent.tools else None
-        task = asyncio.create_task(self._go(run, stop, self._model, workplace), name=run.name)
+        task = asyncio.create_task(self._go(run, stop, self._door, workplace), name=run.name)
         self._going[run.name] = _Going(stop, task, workplace)
 
-    async def _go(self, run: RunRecord, stop: StopSignal, model: ResolvedModel, workplace: Workplace | None) -> None:
+    async def _go(self, run: RunRecord, stop: StopSignal, door: ModelDoor, workplace: Workplace | None) -> None:
         try:
             episode = Episode(
                 books=self.books,
                 run=run,
                 prompts=self.books.tasks[run.task_position].prompts,
                 models=self._services.models,
-                model=model,
+                door=door,
                 stop=stop,
                 shortage=self._services.shortage,
                 workplace=workplace,
@@ -304,7 +315,9 @@ class GroupEngine:
                     ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"{FILES_GONE}, so they cannot be graded")
             async with self._lock:
                 self.books.ledger.stop(run.name)
-                if isinstance(ending, Stopped):
+                if isinstance(ending, Unserved):
+                    self._end_stopped(run, self._going[run.name].order or StopOrder.PAUSE)
+                elif isinstance(ending, Stopped):
                     self._end_stopped(run, self._going[run.name].order or StopOrder.SHUTDOWN)
                 else:
                     end_by_itself(run, ending, self._services.clock())

@@ -13,8 +13,10 @@ from local_backend.budgets.keeper import Acts, BudgetKeeper
 from local_backend.budgets.notices import Notices
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.workplace import Workplaces
+from local_backend.jobs.servers import Servers
 from local_backend.models.calls import ModelClient
 from local_backend.models.catalogue import ModelCatalogue
+from local_backend.models.served import ModelDoor, OpenDoor
 from local_backend.scheduling.assessment import rests_interrupted
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.group_engine import GroupEngine, Services, StartGrader
@@ -56,11 +58,17 @@ class Scheduler:
         self.budgets = BudgetKeeper(store, clock)
         self.also_stopped_by_budgets: Callable[[Ceiling], Awaitable[None]] | None = None
         """Ends what else costs money in a budget's scope: jobs."""
+        self._servers: Servers | None = None
         self._engines: dict[str, GroupEngine] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self.failure: NodusError | None = None
         """Why the scheduler had to stop by itself: the store cannot be written. Nothing is started after it."""
+
+    def serve_from(self, servers: Servers) -> None:
+        """The jobs that serve models: groups find theirs through them, and they are told when groups begin and end."""
+        self._servers = servers
+        servers.on_change = self.wake
 
     def _next_seq(self) -> int:
         self._last_seq += 1
@@ -145,13 +153,25 @@ class Scheduler:
             return
         try:
             engine = await self.engine(name)
-            engine.use(self._catalogue.resolve([str(engine.books.group.model["family"])]))
+            engine.use(self._door_to(engine.books.group.model))
         except NodusError as error:
             self._engines.pop(name, None)
             await self._interrupt(name, error.detail)
             return
         task = asyncio.create_task(self._work(name, engine), name=f"group {name}")
         self._tasks[name] = task
+        self._users_changed()
+
+    def _door_to(self, model: Mapping[str, object]) -> ModelDoor:
+        """The way to a group's model. Raises CatalogueProblem."""
+        family = str(model["family"])
+        if model.get("servedBy") and self._servers is not None:
+            return self._servers.door(family)
+        return OpenDoor(self._catalogue.resolve([family]))
+
+    def _users_changed(self) -> None:
+        if self._servers is not None:
+            self._servers.users_changed()
 
     async def _work(self, name: str, engine: GroupEngine) -> None:
         try:
@@ -168,6 +188,7 @@ class Scheduler:
         finally:
             self._tasks.pop(name, None)
             self._engines.pop(name, None)
+            self._users_changed()
 
     async def engine(self, name: str) -> GroupEngine:
         """The engine of a group: the one at work, or a new one from the store for an action on a group at rest."""

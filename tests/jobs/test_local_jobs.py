@@ -99,7 +99,7 @@ async def test_a_variable_that_is_not_there_is_told_when_it_is_applied(tmp_path:
     [
         ({"hardware": "L4"}, "allocates no accelerators"),
         ({"accelerators": 1}, "allocates no accelerators"),
-        ({"serve": {"family": "f", "port": 80}}, "no jobs that serve"),
+        ({"serve": {"family": "f", "port": 80, "apiKeyEnv": "NOT_THERE"}}, "apiKeyEnv names NOT_THERE"),
         ({"mounts": [{"source": "/a", "target": "/b"}]}, "leave mounts out"),
         ({"cpus": 200}, "asks for 200 CPUs"),
         ({"memoryGiB": 4000}, "4000 GiB of memory"),

@@ -110,7 +110,7 @@ async def _select_waiting(app: NodusApp, pilot: Pilot[int]) -> None:
     """The cursor goes to a run that waits at its cap: the state that this console is about."""
     state = app.feed.groups[GROUP]
     waiting = next(run for run in state.rows.items() if run_status(run).phase is RunPhase.WAITING)
-    app.screen.query_one("#runs", LineTable).select(waiting.name)
+    app.screen.query_one("#rows", LineTable).select(waiting.name)
     await pilot.pause()
 
 

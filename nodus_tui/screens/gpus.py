@@ -1,17 +1,17 @@
 """The machine that does the work: its devices, the processes on them with their runs, CPU, memory, disk and network."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.screens import acting
-from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
+from nodus_tui.screens.table_screen import RowsScreen
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.hardware import DeviceRow, HardwareState, ProcessRow
 from nodus_tui.view_state.key_actions import View
@@ -30,7 +30,7 @@ _OTHER_LINES = 5
 """Crumbs, two lines of the machine, status, keys."""
 
 
-class GpusScreen(ViewScreen):
+class GpusScreen(RowsScreen):
     """Devices above, processes below."""
 
     VIEW: ClassVar[View] = View.GPUS
@@ -69,6 +69,11 @@ class GpusScreen(ViewScreen):
         table: LineTable[ProcessRow] = self.part("processes", LineTable)
         return table
 
+    @property
+    def active_table(self) -> LineTable[Any]:
+        """The one that has the keys."""
+        return self.processes if self.processes.has_focus else self.devices
+
     def on_mount(self) -> None:
         """Ask at once, and again while this view is in front."""
         self.focus_home()
@@ -89,7 +94,7 @@ class GpusScreen(ViewScreen):
 
     def status_parts(self) -> tuple[Line, ...]:
         """How the figures stand, and where the cursor is."""
-        table = self.processes if self.processes.has_focus else self.devices
+        table = self.active_table
         what = "process" if table is self.processes else "device"
         place = line(muted(f"{what} {table.place_text}")) if len(table.rows) else ()
         return (self.state.state_words(self.services.now()), place)
@@ -150,10 +155,6 @@ class GpusScreen(ViewScreen):
         """Tab leads elsewhere now."""
         self.show()
 
-    def on_line_table_cursor_moved(self) -> None:
-        """Another row is selected."""
-        self.show()
-
     async def on_line_table_row_opened(self) -> None:
         """A click on the selected row."""
         await self.do_go()
@@ -195,21 +196,3 @@ class GpusScreen(ViewScreen):
     def do_halves(self) -> None:
         """The other table."""
         (self.devices if self.processes.has_focus else self.processes).focus()
-
-    @property
-    def _table(self) -> LineTable[DeviceRow] | LineTable[ProcessRow]:
-        return self.processes if self.processes.has_focus else self.devices
-
-    def do_sort(self) -> None:
-        """Sort by the next column."""
-        self._table.sort_next()
-        self.show()
-
-    def do_reverse(self) -> None:
-        """Turn the order round."""
-        self._table.sort_by(self._table.rows.sort_key)
-        self.show()
-
-    def do_copy(self) -> None:
-        """Copy the selected row."""
-        acting.copy_row(self, self._table.row_texts())

@@ -10,21 +10,19 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens import acting
-from nodus_tui.screens.base import ViewScreen, bindings_of
-from nodus_tui.screens.filter_bar import FilterBar
+from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
+from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.figures import forecast_text
-from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import why_line
 from nodus_tui.view_state.words import GROUP_SIGNS, sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
-from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
 _HEAD_LINES = 9
@@ -33,40 +31,31 @@ _TALL = 36
 """From this height on there is room for a reason of four lines, and for what the group is in two."""
 
 
-class GroupScreen(ViewScreen):
+class GroupScreen(TableScreen[AgentRun]):
     """One group and its runs."""
 
     VIEW: ClassVar[View] = View.GROUP
+    ITEM: ClassVar[str] = "run"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.GROUP)]
     DEFAULT_CSS = """
     GroupScreen #head { padding: 0 1; margin: 0 0 1 0; }
     GroupScreen.-short #head { margin: 0; }
-    GroupScreen #why { padding: 0 1; }
+    GroupScreen #detail { margin: 0; }
     """
 
     def __init__(self, services: Services, name: str) -> None:
-        super().__init__(services)
-        self.group_name = name
         self.state = services.feed.groups.get(name) or GroupState(name)
         services.feed.groups[name] = self.state
+        super().__init__(services, self.state)
+        self.group_name = name
         self._problem = ""
 
-    def body(self) -> ComposeResult:
-        """Figures, runs, filter, the selected run's reason in full."""
+    def above(self) -> ComposeResult:
+        """The figures."""
         yield SpanBlock(widget_id="head")
-        yield LineTable(self.state.rows, self.services.now(), widget_id="runs")
-        yield FilterBar(self._filter)
-        yield SpanBlock(widget_id="why")
-
-    @property
-    def table(self) -> LineTable[AgentRun]:
-        """The runs."""
-        table: LineTable[AgentRun] = self.part("runs", LineTable)
-        return table
 
     def on_mount(self) -> None:
-        """Ask for the runs; keys go to the table."""
-        self.focus_home()
+        """Ask for the runs."""
         self.run_worker(self._load(), exit_on_error=True)
 
     def on_unmount(self) -> None:
@@ -83,10 +72,6 @@ class GroupScreen(ViewScreen):
             )
         self.show()
 
-    def focus_home(self) -> None:
-        """Keys go to the table."""
-        self.table.focus()
-
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
         return ("campaigns", self.group_name)
@@ -101,30 +86,30 @@ class GroupScreen(ViewScreen):
         return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
 
     def status_parts(self) -> tuple[Line, ...]:
-        """Where the cursor is, and how runs of former attempts count."""
+        """Where the cursor is, and how many runs of former attempts are not among the rows."""
         past = len(self.state.past)
         return (
-            self.part("filter", FilterBar).words(),
-            line(muted(self.table.place_text)) if len(self.state.rows) else (),
+            *super().status_parts(),
             line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
             sandboxes_words(self.services.sandboxes()),
         )
 
-    def moving(self) -> bool:
-        """Times of runs and forecasts move while it goes on."""
-        return self.state.moving()
-
     def show_state(self) -> None:
         """Figures, runs, and the selected run's reason."""
-        now = self.services.now()
-        tall = self.size.height >= _TALL
+        now, tall = self.services.now(), self._tall()
         most = _HEAD_LINES + 2 * tall
         self.part("head", SpanBlock).show(lambda width: clipped(self.state.head(width, now, roomy=tall), width, most))
-        self.table.show_empty(self._empty())
-        self.table.show(now)
+        super().show_state()
+
+    def _tall(self) -> bool:
+        return self.size.height >= _TALL
+
+    def show_detail(self) -> None:
+        """The selected run's reason in full."""
         run = self.table.cursor_item
-        why = why_line(run, now) if run is not None else ()
-        self.part("why", SpanBlock).show(lambda width: clipped((why,), width, _WHY_LINES * (1 + tall)) if why else ((),))
+        why = why_line(run, self.services.now()) if run is not None else ()
+        most = _WHY_LINES * (1 + self._tall())
+        self.part("detail", SpanBlock).show(lambda width: clipped((why,), width, most) if why else ((),))
 
     def offer(self) -> Offer:
         """An interrupted group goes on with a key; so do runs that wait at their own caps."""
@@ -132,66 +117,27 @@ class GroupScreen(ViewScreen):
         now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
         return Offer(now=frozenset(action for action, holds in now.items() if holds))
 
-    def _empty(self) -> tuple[Line, ...]:
-        if self._problem:
-            return (line(Span(self._problem, Tone.BAD)), line(muted("Esc goes back; opening the group again tries again.")))
-        if not self.state.loaded:
+    def problem(self) -> str:
+        """Why the runs cannot be read."""
+        return f"{self._problem}. Esc goes back; opening the group again tries again." if self._problem else ""
+
+    def empty_lines(self) -> tuple[Line, ...]:
+        """A group may be gone, or have no runs yet."""
+        if not self._problem and not self.state.loaded:
             return (line(muted("Reading the runs…")),)
-        if self.state.gone:
+        if not self._problem and self.state.gone:
             return (line(f"There is no group {self.group_name} any more. "), line(Span("Esc", Tone.KEY), muted(" goes back.")))
-        if self.state.rows.total:
-            return (
-                line("No run passes the filter. ", Span("/", Tone.KEY), muted(" then "), Span("Esc", Tone.KEY), muted(" takes it away.")),
-            )
+        return super().empty_lines()
+
+    def nothing(self) -> tuple[Line, ...]:
+        """Runs come with their tasks."""
         return (line("No runs yet: the tasks are being made."),)
-
-    def on_line_table_cursor_moved(self) -> None:
-        """Another run is selected."""
-        self.show()
-
-    def on_line_table_row_opened(self) -> None:
-        """A click on the selected row."""
-        self.do_open()
-
-    def on_filter_bar_closed(self) -> None:
-        """Back to the rows."""
-        self.table.focus()
-        self.show()
-
-    def _filter(self, chosen: Filter | None) -> None:
-        self.state.filter(chosen)
-        self.show()
 
     # Actions
 
-    def do_open(self) -> None:
-        """Open the selected run."""
-        run = self.table.cursor_item
-        if run is not None:
-            self.app.push_screen(RunScreen(self.services, self.state, run.name))
-
-    def do_filter(self) -> None:
-        """Type a filter."""
-        self.part("filter", FilterBar).open()
-
-    def do_sort(self) -> None:
-        """Sort by the next column."""
-        self.table.sort_next()
-        self.show()
-
-    def do_reverse(self) -> None:
-        """Turn the order round."""
-        self.table.sort_by(self.state.rows.sort_key)
-        self.show()
-
-    def do_copy(self) -> None:
-        """Copy the row."""
-        acting.copy_row(self, self.table.row_texts())
-
-    def _selected(self) -> AgentRun | None:
-        if self.table.cursor_item is None:
-            self.notice("No run is selected.", Tone.WARN)
-        return self.table.cursor_item
+    def open_item(self, item: AgentRun) -> None:
+        """The run, its conversation and its calls."""
+        self.app.push_screen(RunScreen(self.services, self.state, item.name))
 
     def _group(self) -> AgentGroup | None:
         if self.state.group is None:
@@ -200,17 +146,17 @@ class GroupScreen(ViewScreen):
 
     async def do_kill(self) -> None:
         """Kill the selected run."""
-        if (run := self._selected()) is not None:
+        if (run := self.selected()) is not None:
             await acting.kill_run(self, run)
 
     async def do_extend(self) -> None:
         """Give the selected run a higher cap."""
-        if (run := self._selected()) is not None:
+        if (run := self.selected()) is not None:
             await acting.extend_run(self, run, self.state.group)
 
     async def do_retry(self) -> None:
         """Run the selected unscored case again."""
-        if (run := self._selected()) is not None:
+        if (run := self.selected()) is not None:
             await acting.retry_run(self, run)
 
     async def do_kill_group(self) -> None:

@@ -162,6 +162,10 @@ class BudgetsState:
         if reached:
             self._untold[new.name] = line(Span(_notice_text(new, reached[-1]), sign_of(new).tone if reached[-1] >= 100 else Tone.WARN))
 
+    def moving(self) -> bool:
+        """Whether the end of some period comes nearer."""
+        return any(budget.status is not None and budget.status.period_ends_at is not None for budget in self.rows.items())
+
     def take_notices(self) -> Line:
         """What is to be told now, each threshold once; empty where there is nothing."""
         untold, self._untold = self._untold, {}

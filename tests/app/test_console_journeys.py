@@ -456,7 +456,7 @@ async def test_sorting_by_key_and_by_click() -> None:
         await press(app, pilot, "s")
         assert "TASK▲" in screen_text(app)
         titles = next(line for line in screen_lines(app) if "VERDICT" in line)
-        await pilot.click("#runs", offset=(titles.index("VERDICT") + 1, 0))
+        await pilot.click("#rows", offset=(titles.index("VERDICT") + 1, 0))
         await settled(app, pilot)
         assert "VERDICT▲" in screen_text(app)
 

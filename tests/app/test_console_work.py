@@ -21,7 +21,7 @@ def large() -> ScriptedBackend:
 async def test_one_changed_row_paints_one_line() -> None:
     backend = ScriptedBackend([group()], every_kind_of_run())
     async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         table.lines_refreshed = 0
         backend.emit(changed("AgentRun", "fleet-0007-a1", 101, of="fleet", costUSD="0.0212"))
         await settled(app, pilot)
@@ -30,7 +30,7 @@ async def test_one_changed_row_paints_one_line() -> None:
 
 async def test_nothing_changed_paints_nothing() -> None:
     async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, _pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         blocks = list(app.screen.query(SpanBlock))
         before = [table.lines_refreshed, *(block.lines_refreshed for block in blocks)]
         for _ in range(5):
@@ -42,7 +42,7 @@ async def test_nothing_changed_paints_nothing() -> None:
 async def test_a_finished_screen_does_not_even_look_at_the_clock() -> None:
     backend = ScriptedBackend([group(phase=GroupPhase.COMPLETED, pending=0, going=0)])
     async with console(backend) as (app, _pilot):
-        table = app.screen.query_one("#groups", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         before = table.rows_made
         app._tick()
         assert table.rows_made == before
@@ -51,7 +51,7 @@ async def test_a_finished_screen_does_not_even_look_at_the_clock() -> None:
 async def test_ten_thousand_runs_cost_what_the_visible_ones_cost() -> None:
     backend = large()
     async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         state = app.feed.groups["fleet"]
         sorted_before = state.rows.sorted_wholly
         table.rows_made = table.lines_refreshed = 0
@@ -69,7 +69,7 @@ async def test_ten_thousand_runs_cost_what_the_visible_ones_cost() -> None:
 
 async def test_a_cursor_step_asks_for_its_two_lines_only() -> None:
     async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         await press(app, pilot, "j")
         table.lines_refreshed = 0
         await press(app, pilot, "j")
@@ -91,7 +91,7 @@ async def test_bursts_are_coalesced() -> None:
 async def test_nothing_is_painted_under_a_dialog_and_everything_after_it() -> None:
     backend = ScriptedBackend([group()], every_kind_of_run())
     async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         await press(app, pilot, "E")
         before = table.rows_made
         backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running"))
@@ -104,7 +104,7 @@ async def test_nothing_is_painted_under_a_dialog_and_everything_after_it() -> No
 async def test_the_cursor_stays_on_its_run_when_the_order_changes() -> None:
     backend = ScriptedBackend([group()], every_kind_of_run())
     async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
-        table = app.screen.query_one("#runs", LineTable)
+        table = app.screen.query_one("#rows", LineTable)
         table.rows.sort_by("cost", descending=True)
         app.screen.show()
         table.select("fleet-0008-a1")

@@ -1,0 +1,216 @@
+"""What views of rows have in common: the table, its filter, the selected row in words, and a sentence for every state without rows.
+
+A view of this kind says what its rows are, what stands in the detail, and what to do where there are none; the rest is done here. It
+knows no kind of resource.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, Protocol
+
+from textual.app import ComposeResult
+
+from nodus_tui.screens import acting
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.filter_bar import FilterBar
+from nodus_tui.screens.services import Services
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.columns import Item
+from nodus_tui.view_state.filtering import Filter
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.wrapping import clipped
+from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
+
+
+class RowsScreen(ViewScreen):
+    """A view with at least one table: the keys of the trait `ROWS` work on the one that `active_table` gives."""
+
+    @property
+    def active_table(self) -> LineTable[Any]:
+        """The table that keys and copying mean now."""
+        raise NotImplementedError
+
+    def on_line_table_cursor_moved(self) -> None:
+        """Another row is selected."""
+        self.show()
+
+    def do_sort(self) -> None:
+        """Sort by the next column."""
+        self.active_table.sort_next()
+        self.show()
+
+    def do_reverse(self) -> None:
+        """Turn the order round."""
+        self.active_table.sort_by(self.active_table.rows.sort_key)
+        self.show()
+
+    def do_copy(self) -> None:
+        """Copy the selected row."""
+        acting.copy_row(self, self.active_table.row_texts())
+
+
+class TableSource(Protocol[Item]):
+    """The state behind a table: of a view in view_state/."""
+
+    @property
+    def rows(self) -> Rows[Item]:
+        """What the table shows."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the backend has told of it: before, no rows mean nothing."""
+
+    def filter(self, chosen: Filter | None) -> None:
+        """Show the rows that a filter keeps, or all."""
+
+    def moving(self) -> bool:
+        """Whether something in the rows changes with the time alone."""
+
+
+class TableScreen(RowsScreen, Generic[Item]):
+    """One table of items, and the selected one in words below it."""
+
+    ITEM: ClassVar[str]
+    """What a row is called in sentences, such as `job`."""
+    DETAIL_LINES: ClassVar[int] = 6
+    """Lines that the selected item in words may take."""
+    DEFAULT_CSS = """
+    TableScreen #detail { padding: 0 1; margin: 1 0 0 0; }
+    """
+
+    def __init__(self, services: Services, source: TableSource[Item]) -> None:
+        super().__init__(services)
+        self.source = source
+
+    # What a view says of itself
+
+    def above(self) -> ComposeResult:
+        """What stands above the table."""
+        yield from ()
+
+    def detail(self, item: Item, width: int) -> Sequence[Line]:
+        """The selected item in words."""
+        raise NotImplementedError
+
+    def nothing(self) -> tuple[Line, ...]:
+        """What no items at all mean, and what to do."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why the rows cannot be read (any more), and what to do; empty while they can."""
+        return ""
+
+    def open_item(self, item: Item) -> None:
+        """Enter, or a click on the selected row."""
+
+    # What is the same for all
+
+    def body(self) -> ComposeResult:
+        """The table, the filter, the selected item in words."""
+        yield from self.above()
+        yield LineTable(self.source.rows, self.services.now(), widget_id="rows")
+        yield FilterBar(self._filter)
+        yield SpanBlock(widget_id="detail")
+
+    @property
+    def table(self) -> LineTable[Item]:
+        """The rows."""
+        table: LineTable[Item] = self.part("rows", LineTable)
+        return table
+
+    @property
+    def active_table(self) -> LineTable[Any]:
+        """The only one there is."""
+        return self.table
+
+    def on_mount(self) -> None:
+        """Keys go to the table."""
+        self.focus_home()
+
+    def on_unmount(self) -> None:
+        """The next one to look sees all."""
+        self.source.filter(None)
+
+    def focus_home(self) -> None:
+        """Keys go to the table."""
+        self.table.focus()
+
+    def crumbs(self) -> tuple[str, ...]:
+        """Where this is."""
+        return (self.VIEW.value,)
+
+    def status_parts(self) -> tuple[Line, ...]:
+        """The filter, where the cursor is, and that what is shown is old."""
+        problem = self.problem()
+        return (
+            line(Span(f"! {problem}", Tone.WARN)) if problem and len(self.source.rows) else (),
+            self.part("filter", FilterBar).words(),
+            line(muted(self.table.place_text)) if len(self.source.rows) else (),
+        )
+
+    def moving(self) -> bool:
+        """What its state says."""
+        return self.source.moving()
+
+    def show_state(self) -> None:
+        """The table and the selected item."""
+        self.table.show_empty(self.empty_lines())
+        self.table.show(self.services.now())
+        self.show_detail()
+
+    def show_detail(self) -> None:
+        """The selected item in words; an empty line keeps its place."""
+        item = self.table.cursor_item
+        self.part("detail", SpanBlock).show(
+            lambda width: clipped(self.detail(item, width), width, self.DETAIL_LINES) if item is not None else ((),)
+        )
+
+    def empty_lines(self) -> tuple[Line, ...]:
+        """What stands in the table where it has no rows."""
+        problem = self.problem()
+        if problem:
+            return (line(Span(problem, Tone.BAD)),)
+        if not self.source.loaded:
+            if self.services.feed.connection.state == "lost":
+                return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
+            return (line(muted("Asking the backend…")),)
+        if self.source.rows.total:
+            return (
+                line(
+                    f"No {self.ITEM} passes the filter. ",
+                    Span("/", Tone.KEY),
+                    muted(" then "),
+                    Span("Esc", Tone.KEY),
+                    muted(" takes it away."),
+                ),
+            )
+        return self.nothing()
+
+    def selected(self) -> Item | None:
+        """The selected item; where there is none, that is told."""
+        if self.table.cursor_item is None:
+            self.notice(f"No {self.ITEM} is selected.", Tone.WARN)
+        return self.table.cursor_item
+
+    def on_line_table_row_opened(self) -> None:
+        """A click on the selected row."""
+        self.do_open()
+
+    def on_filter_bar_closed(self) -> None:
+        """Back to the rows."""
+        self.table.focus()
+        self.show()
+
+    def _filter(self, chosen: Filter | None) -> None:
+        self.source.filter(chosen)
+        self.show()
+
+    def do_open(self) -> None:
+        """Open the selected item."""
+        item = self.table.cursor_item
+        if item is not None:
+            self.open_item(item)
+
+    def do_filter(self) -> None:
+        """Type a filter."""
+        self.part("filter", FilterBar).open()

@@ -1,0 +1,65 @@
+"""Every table says what it means that it has no rows, and what to do; the same for all views of rows."""
+
+import pytest
+from budget_records import some_budgets
+from console_driver import console, press, screen_text
+from console_records import every_kind_of_run, group
+from job_records import job
+from scripted_backend import UNREACHABLE, ScriptedBackend
+
+from nodus_tui.screens.catalogue import screen_class
+from nodus_tui.screens.table_screen import TableScreen
+from nodus_tui.view_state.views import ViewEntry, destinations
+
+TABLES = [entry for entry in destinations() if issubclass(screen_class(entry), TableScreen)]
+EVERY_TABLE = pytest.mark.parametrize("entry", TABLES, ids=lambda entry: entry.view.value)
+
+
+async def go(app, pilot, entry: ViewEntry) -> str:
+    await press(app, pilot, "colon", *entry.view.value, "enter")
+    assert isinstance(app.screen, TableScreen)
+    return " ".join(screen_text(app).split())
+
+
+@EVERY_TABLE
+async def test_without_items_it_says_how_the_first_comes_about(entry: ViewEntry) -> None:
+    async with console(ScriptedBackend()) as (app, pilot):
+        shown = await go(app, pilot, entry)
+        assert f"No {app.screen.ITEM}" in shown
+        assert "nodus-tui" in shown or "spec file" in shown
+
+
+@EVERY_TABLE
+async def test_without_a_backend_it_says_that_it_waits_for_it_and_when_it_is_asked_again(entry: ViewEntry) -> None:
+    backend = ScriptedBackend()
+    backend.lost = UNREACHABLE
+    async with console(backend) as (app, pilot):
+        shown = await go(app, pilot, entry)
+        assert "The backend does not answer yet." in shown
+        assert "Trying again at" in shown
+
+
+@pytest.mark.parametrize("name", ["campaigns", "jobs", "budgets"])
+async def test_rows_that_the_filter_hides_are_not_taken_for_none(name: str) -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    backend.jobs = {"train": job("train")}
+    backend.budgets = some_budgets()
+    entry = next(entry for entry in TABLES if entry.view.value == name)
+    async with console(backend) as (app, pilot):
+        await go(app, pilot, entry)
+        await press(app, pilot, "slash", *"qqqq", "enter")
+        shown = " ".join(screen_text(app).split())
+        assert f"No {app.screen.ITEM} passes the filter. / then Esc takes it away." in shown
+        await press(app, pilot, "slash", "escape")
+        assert "passes the filter" not in screen_text(app)
+
+
+async def test_a_connection_that_is_lost_leaves_the_rows_and_says_that_they_are_old() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend) as (app, pilot):
+        backend.break_off(UNREACHABLE)
+        await pilot.pause()
+        await press(app, pilot, "j")
+        shown = " ".join(screen_text(app).split())
+        assert "fleet" in shown
+        assert "what you see is old" in shown

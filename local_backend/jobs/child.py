@@ -39,7 +39,7 @@ def become(order: Order, *, output: int, failure: int, groups: Sequence[Path]) -
         os.setsid()
         _set_limits(order, groups)
         if not order.network:
-            _leave_network()
+            leave_network()
         _enter(order.working_dir)
         _set_files(output)
         # Python ignores these; programs expect to be ended by them.
@@ -69,7 +69,7 @@ def _set_limits(order: Order, groups: Sequence[Path]) -> None:
     os.sched_setaffinity(0, {mine[(first + place) % len(mine)] for place in range(min(wanted, len(mine)))})
 
 
-def _leave_network() -> None:
+def leave_network() -> None:
     """A network namespace with nothing but its own loopback."""
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = os.getuid(), os.getgid()

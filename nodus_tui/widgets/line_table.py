@@ -83,7 +83,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
         self.lines_refreshed = 0
-        """Lines that were sent to be painted again: what tests count."""
+        """Lines of which something was sent to be painted again: what tests count."""
+        self.columns_refreshed = 0
+        """Columns of the terminal in those lines: what tests count."""
 
     # What is shown
 
@@ -172,6 +174,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         if width != self._placed_for:
             self._placed_for = width
             self._placed = place(self.rows.columns, max(1, width - _MARGIN))
+            # What was drawn stands at other places than what will be.
+            self._drawn = []
 
     def _what(self, y: int) -> _Drawn | None:
         """What the line y of the viewport shows; None below the last row."""
@@ -193,12 +197,28 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             self._refresh_line(0)
         for y in range(1, height):
             old = self._drawn[y] if y < len(self._drawn) else None
-            if self._what(y) != old:
-                self._refresh_line(y)
+            new = self._what(y)
+            if new != old:
+                self._refresh_difference(y, old, new)
 
-    def _refresh_line(self, y: int) -> None:
+    def _refresh_difference(self, y: int, old: _Drawn | None, new: _Drawn | None) -> None:
+        """Up to the last cell that reads otherwise. Textual sends a line from its left edge to the end of a region, once for each region of
+        it: one region that ends early costs less on the wire than several small ones.
+        """
+        if old is None or new is None or old.mark != new.mark:
+            self._refresh_line(y)
+            return
+        left, end = _MARGIN, 0
+        for placed, before, after in zip(self._placed, old.cells, new.cells, strict=True):
+            left += placed.width + GAP
+            if before != after:
+                end = left - GAP
+        self._refresh_line(y, end)
+
+    def _refresh_line(self, y: int, end: int | None = None) -> None:
         self.lines_refreshed += 1
-        self.refresh(Region(0, y, self.size.width, 1))
+        self.columns_refreshed += self.size.width if end is None else end
+        self.refresh(Region(0, y, self.size.width if end is None else end, 1))
 
     def render_line(self, y: int) -> Strip:
         """One line of the viewport: the titles, a row, or nothing."""

@@ -28,6 +28,20 @@ async def test_one_changed_row_paints_one_line() -> None:
         assert table.lines_refreshed == 1
 
 
+async def test_one_changed_figure_paints_its_line_up_to_it_and_the_screen_is_as_if_all_were_painted() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(160, 40)) as (app, pilot):
+        table = app.screen.query_one("#rows", LineTable)
+        table.columns_refreshed = 0
+        backend.emit(changed("AgentRun", "fleet-0007-a1", 101, of="fleet", calls=987))
+        await settled(app, pilot)
+        painted = screen_lines(app)
+        assert table.columns_refreshed == next(line for line in painted if "sum-007" in line).index("987") + len("987") < table.size.width
+        table.repaint()
+        await settled(app, pilot)
+        assert screen_lines(app) == painted
+
+
 async def test_nothing_changed_paints_nothing() -> None:
     async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, _pilot):
         table = app.screen.query_one("#rows", LineTable)

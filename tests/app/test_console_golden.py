@@ -12,6 +12,7 @@ from budget_records import some_budgets
 from console_driver import console, press, screen_text
 from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
 from hardware_records import hardware, without_driver
+from job_records import job, kept
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
@@ -113,6 +114,36 @@ def gpu_world() -> ScriptedBackend:
     return backend
 
 
+JOB_VIEWS: dict[str, tuple[str, ...]] = {
+    "jobs": ("J",),
+    "jobs-filtered": ("J", "slash", *("colon" if letter == ":" else letter for letter in "state:failed"), "enter"),
+    "jobs-none": ("J", "slash", *"qqqq", "enter"),
+    "job": ("J", "end", "enter"),
+    "job-ended": ("J", "slash", *"train", "enter", "enter"),
+    "job-kill": ("J", "end", "x"),
+}
+
+
+def job_world() -> ScriptedBackend:
+    backend = world()
+    swe = ("python", "-m", "swebench.harness.run_evaluation", "--dataset", "lite", "--max_workers", "6")
+    late = {"phase": "Failed", "exit_code": 143, "reason": "Timeout", "message": "it was ended at its timeout of 30m"}
+    jobs = (
+        job(command=swe, message="runs on 6 of 8 CPUs"),
+        job("train", phase="Succeeded", exit_code=0, command=("python", "train.py"), outputs=(kept("out/model.bin", 61_234_567),)),
+        job("queue", phase="Pending", reason="WaitingForMachine", message="waits for 2 CPUs; 1 of 2 are free beside swe-bench"),
+        job("inspect-gpqa", command=("inspect", "eval", "gpqa.py"), **late),
+    )
+    backend.jobs = {each.name: each for each in jobs}
+    backend.logs = {
+        "swe-bench": "loading 300 instances\n"
+        + "".join(f"[{n:3}/300] resolved {n // 2}\n" for n in range(1, 60))
+        + "a title: \x1b]0;owned\x07\n",
+        "train": "epoch 1 loss 0.71\nepoch 2 loss 0.43\ndone\n",
+    }
+    return backend
+
+
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
 
 
@@ -149,6 +180,12 @@ async def test_the_view_of_budgets_looks_as_agreed(size: tuple[int, int]) -> Non
     backend = world()
     backend.budgets = some_budgets()
     await compare("budgets", ("B", "j", "j"), backend, size)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("view", JOB_VIEWS)
+async def test_the_view_of_jobs_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    await compare(view, JOB_VIEWS[view], job_world(), size)
 
 
 async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:

@@ -26,7 +26,7 @@ from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
 from local_backend.hardware_here import hardware_here
 from local_backend.jobs.desk import JobDesk
-from local_backend.jobs.engine import JobEngine
+from local_backend.jobs.engine import JobAction, JobEngine
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
@@ -311,7 +311,7 @@ class LocalBackend:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
         action = _ACTION.validate_json(payload)
         action = action.model_copy(update={"author": action.author or author})
-        if isinstance(action, Kill | Delete) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
+        if isinstance(action, JobAction) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
             done = await self._jobs.perform(action)
         else:
             done = await self._actions.perform(action)

@@ -8,7 +8,7 @@ from local_backend.jobs.standing import serving_status
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
 from local_backend.storage.store import Statement
-from nodus_tui.contract.money import usd_from_nano
+from nodus_tui.contract.money import nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile
 from nodus_tui.contract.resources.meta import Metadata
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob, TrainingJobSpec, TrainingJobStatus
@@ -53,6 +53,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         until_kind=record.until_kind,
         exit_code=record.exit_code,
         cost_usd=usd_from_nano(cost_nano(record, now)),
+        cap_usd=usd_from_nano(record.cap) if record.cap != nano_from_usd(record.job.max_cost_usd) else None,
         attempt=record.attempt,
         devices=tuple(record.devices),
         hardware=record.hardware,

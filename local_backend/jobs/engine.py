@@ -10,14 +10,15 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from local_backend.budgets.book import STOP_SECONDS, Ceiling, Work
 from local_backend.budgets.keeper import BudgetKeeper, Purse
-from local_backend.jobs import supervising
+from local_backend.jobs import attempts, supervising
 from local_backend.jobs.admission import Machine, Share, impossible, queue
 from local_backend.jobs.deadlines import charge
 from local_backend.jobs.describing import cost_nano, deadlines_of, job_resource, told
@@ -25,17 +26,22 @@ from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
 from local_backend.jobs.launching import NotStartedError, job_folder, missing, order_for, prepare, work_folder
 from local_backend.jobs.order import Report, StopReason, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
-from local_backend.jobs.servers import Servers
+from local_backend.jobs.servers import Servers, begin_again
+from local_backend.jobs.speeds import measured
+from local_backend.jobs.telling import Told, read_told
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.actions import ActionOutcome, Change, Delete, Kill
+from nodus_tui.contract.actions import ActionOutcome, Change, Delete, ExtendCap, Kill, RetryJob
 from nodus_tui.contract.configuration import JobSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
 from nodus_tui.contract.resources.job import JobSpec
 
 _log = logging.getLogger(__name__)
+
+JobAction = Kill | Delete | ExtendCap | RetryJob
+"""What can be done to a job."""
 
 _LOOK_SECONDS = 0.2
 """How often the reports of running jobs are looked at."""
@@ -69,6 +75,7 @@ class JobEngine:
         reap: Callable[[], Coroutine[Any, Any, None]],
         min_free_bytes: int = 0,
         machine: Machine | None = None,
+        work_of: Callable[[JobRecord, Servers], Awaitable[JobSpec]] | None = None,
     ) -> None:
         self._store = store
         self._home = home
@@ -85,6 +92,8 @@ class JobEngine:
         """Removes the containers of dead supervisors."""
         self._min_free_bytes = min_free_bytes
         self._machine = machine or this_machine()
+        self._work_of = work_of
+        """What a TrainingJob runs, found out anew when it is started. Raises NotStartedError."""
         self._jobs: dict[str, JobRecord] = {}
         """Those that have not ended, in order of creation."""
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -194,6 +203,7 @@ class JobEngine:
                 await self._booked_start(record, report)
             if not record.stop:
                 await self.servers.look(record)
+                await self._listen(record)
             if record.stop:
                 await self._tell_to_stop(record)
         elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
@@ -201,6 +211,16 @@ class JobEngine:
             await self._tell(record, self._counted(record))
         else:
             self._begin(record, self._lose(record))
+
+    async def _listen(self, record: JobRecord) -> None:
+        """Take what its command tells of itself."""
+        told = await asyncio.to_thread(read_told, job_folder(self._home, record.name))
+        if told is None or record.phase != "Running":
+            return
+        progress = None if told.progress is None else round(told.progress, 2)
+        if (progress, told.message) != (record.progress, record.message):
+            record.progress, record.message = progress, told.message
+            await self._tell(record)
 
     def _begin(self, record: JobRecord, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(self._guarded(record, work), name=f"job {record.name}")
@@ -222,6 +242,7 @@ class JobEngine:
 
     async def _tell(self, record: JobRecord, also: Sequence[Statement] = ()) -> None:
         await self._store.commit([*also, *told(record, self._clock(), self._grace)])
+        self.servers.told(record)
 
     # Budgets.
 
@@ -296,6 +317,8 @@ class JobEngine:
         await self._tell(record)
         try:
             deadlines = deadlines_of(record, self._grace)
+            if record.kind == "TrainingJob" and self._work_of is not None:
+                record.work = (await self._work_of(record, self.servers)).to_document()
             await asyncio.to_thread(prepare, self._home, record)
             order = order_for(
                 self._home,
@@ -334,8 +357,19 @@ class JobEngine:
         await self._book(record, report.used_us)
         record.exit_code = report.exit_code
         record.notes = list(report.remarks)
+        how = await self._last_words(record, ending(report))
         await self._keep(record)
-        await self._come_to_end(record, ending(report))
+        await self._come_to_end(record, how)
+
+    async def _last_words(self, record: JobRecord, how: Ending) -> Ending:
+        """Take what its command told last; an end that it knows the cause of tells that too."""
+        told = await asyncio.to_thread(read_told, job_folder(self._home, record.name)) or Told()
+        record.progress = 1.0 if how.phase == "Succeeded" and told.progress is not None else told.progress
+        record.notes += told.notes
+        record.scores = [each.to_document() for each in told.scores] if record.kind == "TrainingJob" else []
+        if told.measured is not None and record.kind == "TrainingJob":
+            await self._store.commit([measured(record, told.measured, self._clock())])
+        return replace(how, message=f"{how.message}: {told.problem}") if told.problem and how.reason == "NonZeroExit" else how
 
     async def _lose(self, record: JobRecord) -> None:
         """Its supervisor is gone without a word: end what is left of it, and book the time up to what is known."""
@@ -438,9 +472,55 @@ class JobEngine:
             raise NodusError.not_found("Job", name)
         return JobRecord.from_row(rows[0])
 
-    async def perform(self, action: Kill | Delete) -> ActionOutcome:
-        """A kill or a deletion of a job. Raises NodusError."""
-        return await (self._kill(action) if isinstance(action, Kill) else self._delete(action))
+    async def perform(self, action: JobAction) -> ActionOutcome:
+        """An action on a job. Raises NodusError."""
+        if isinstance(action, Kill):
+            return await self._kill(action)
+        if isinstance(action, ExtendCap):
+            return await self._extend(action)
+        return await (self._retry(action) if isinstance(action, RetryJob) else self._delete(action))
+
+    async def _at_rest(self, name: str) -> JobRecord:
+        """The job as it is when nothing of it is just being written. Raises NodusError for an unknown one."""
+        while (busy := self._busy.get(name)) is not None:
+            await asyncio.wait({busy})
+        return self._jobs.get(name) or await self._stored(name)
+
+    async def _retry(self, action: RetryJob) -> ActionOutcome:
+        record = await self._at_rest(action.name)
+        attempts.check_retry(record)
+        before = record.phase
+        await self._go_on(record)
+        spent = display_usd(usd_from_nano(record.cost_before))
+        message = f"{action.name} is tried again (attempt {record.attempt}); {spent} of its cap is spent"
+        return self._outcome(action, message, [_change(record, before)])
+
+    async def _go_on(self, record: JobRecord) -> None:
+        """Begin an ended job's next attempt."""
+        begin_again(record)
+        await self._tell(record)
+        self._jobs[record.name] = record
+        self.servers.adopt(record)
+        self._wake.set()
+
+    async def _extend(self, action: ExtendCap) -> ActionOutcome:
+        record, cap = await self._at_rest(action.name), nano_from_usd(action.cap_usd)
+        attempts.check_cap(record, cap)
+        raised = display_usd(action.cap_usd)
+        if cap == record.cap:
+            return self._outcome(action, f"{action.name} has that cap already ({raised})")
+        old, before = usd_text(usd_from_nano(record.cap)), record.phase
+        record.cap = cap
+        changes = [Change(kind=record.kind, name=action.name, field="maxCostUSD", old=old, new=usd_text(action.cap_usd))]
+        if attempts.goes_on(record):
+            await self._go_on(record)
+            return self._outcome(action, f"{action.name} has a cap of {raised} now, and goes on", [*changes, _change(record, before)])
+        await self._tell(record)
+        if record.started_at is not None and not record.ended:
+            words = attempts.deadline_words(record, self._grace)
+            await asyncio.to_thread(supervising.say, job_folder(self._home, record.name), words)
+        how = f"; it has ended ({record.reason or record.phase}), and a retry begins its next attempt" if record.ended else ""
+        return self._outcome(action, f"{action.name} has a cap of {raised} now{how}", changes)
 
     async def _kill(self, action: Kill) -> ActionOutcome:
         before = (self._jobs.get(action.name) or await self._stored(action.name)).phase
@@ -452,7 +532,7 @@ class JobEngine:
             return self._outcome(action, f"{action.name} was told to end; it has cost {cost} so far", [_change(record, before)])
         if record.reason != "Killed":
             return self._outcome(action, f"{action.name} came to its own end first ({record.phase}); it cost {cost}")
-        return self._outcome(action, f"killed {action.name}; it cost {cost}", [_change(record, before)])
+        return self._outcome(action, f"killed {action.name}; it cost {cost}{self.servers.bereft(record)}", [_change(record, before)])
 
     async def _delete(self, action: Delete) -> ActionOutcome:
         record = await self._stored(action.name)
@@ -465,7 +545,7 @@ class JobEngine:
         change = Change(kind=record.kind, name=action.name, field="", old="there", new="deleted")
         return self._outcome(action, f"deleted {record.kind} {action.name}", [change])
 
-    def _outcome(self, action: Kill | Delete, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:
+    def _outcome(self, action: JobAction, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:
         return ActionOutcome(
             action=action.action,
             kind=action.kind,

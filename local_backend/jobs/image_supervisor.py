@@ -86,6 +86,8 @@ class _ImageJob:
             verb, _, reason = line.partition(" ")
             if verb == "stop":
                 self._ask(reason)
+            elif verb == "deadlines":
+                self._order = self._order.with_deadlines(reason)
 
     def _ask(self, reason: str) -> None:
         if not self._asked.is_set():
@@ -176,12 +178,12 @@ class _ImageJob:
 
     async def _until_ended(self, client: EngineClient, name: str, copying: "asyncio.Future[None]") -> int:
         """Wait for its end, or bring it about; gives the time that it took. Raises SandboxError where the engine is lost."""
-        journal, order = self._journal, self._order
+        journal = self._journal
         kill_at: int | None = None
         beat = heard = asyncio.get_running_loop().time()
         killed = False
         while True:
-            now = journal.now_us()
+            now, order = journal.now_us(), self._order
             if kill_at is None and (self._asked.is_set() or now >= order.ask_us):
                 journal.reason = self._reason or order.ask_reason
                 kill_at = kill_us(now, order.grace_us, order.last_us)

@@ -11,6 +11,7 @@ from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, 
 from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
+from local_backend.jobs.telling import TOLD_FILE, VARIABLE
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.resources.job import JobSpec
 
@@ -89,6 +90,7 @@ def prepare(home: Path, record: JobRecord) -> Path:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
+    (folder / TOLD_FILE).unlink(missing_ok=True)
     return folder
 
 
@@ -115,6 +117,8 @@ def order_for(
         "PATH": os.defpath or _DEFAULT_PATH,
         "LANG": "C.UTF-8",
         "TMPDIR": str(folder / TEMPORARY_FOLDER),
+        "NODUS_HARDWARE": record.hardware or spec.hardware,
+        VARIABLE: str(folder / TOLD_FILE),
         **{name: environ[name] for name in _KEPT_NAMES if name in environ},
     }
     image = None

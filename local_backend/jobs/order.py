@@ -6,7 +6,7 @@ The order goes through the supervisor's standard input and is written nowhere: i
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -55,6 +55,11 @@ class Order:
     """Of the log on the disk, at most."""
     image: "ImageOrder | None" = None
     """What more there is to a job in a container."""
+
+    def with_deadlines(self, words: str) -> "Order":
+        """The same with other deadlines: when to ask, why, and the last moment for a kill (`-` where time costs nothing)."""
+        ask, reason, last = words.split(" ")
+        return replace(self, ask_us=int(ask), ask_reason=reason, last_us=None if last == "-" else int(last))
 
     def to_text(self) -> str:
         """As JSON."""

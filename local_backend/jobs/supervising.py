@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from local_backend.jobs.order import CONTROL_FILE, LOCK_FILE, TOKEN_FILE, Order, Report, StopReason, read_report
+from local_backend.jobs.order import CONTROL_FILE, LOCK_FILE, TOKEN_FILE, Order, Report, read_report
 from local_backend.jobs.process_tree import kill_all, marked
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import SandboxError
@@ -90,8 +90,13 @@ def _lock(folder: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-def tell_to_stop(folder: Path, reason: StopReason) -> bool:
+def tell_to_stop(folder: Path, reason: str) -> bool:
     """Tell the supervisor to end its job gracefully; False where there is none to hear it. Said twice, it is one."""
+    return say(folder, f"stop {reason}")
+
+
+def say(folder: Path, words: str) -> bool:
+    """Tell the supervisor something; False where there is none to hear it."""
     try:
         pipe = os.open(folder / CONTROL_FILE, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -99,7 +104,7 @@ def tell_to_stop(folder: Path, reason: StopReason) -> bool:
             return False
         raise
     try:
-        os.write(pipe, f"stop {reason}\n".encode())
+        os.write(pipe, f"{words}\n".encode())
     finally:
         os.close(pipe)
     return True

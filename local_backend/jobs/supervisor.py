@@ -205,6 +205,8 @@ class Supervisor:
             verb, _, reason = line.partition(" ")
             if verb == "stop" and self._stop is None and self._status is None:
                 self._ask(reason, self.order.grace_us, self._tree())
+            elif verb == "deadlines" and self._stop is None:
+                self.order = self.order.with_deadlines(reason)
 
     def _hear(self, numbers: bytes) -> None:
         if {signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(numbers) and self._stop is None:

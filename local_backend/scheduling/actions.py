@@ -7,7 +7,7 @@ from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.records import RunRecord, event
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
 from nodus_tui.contract.phases import GroupPhase, RunPhase
@@ -43,6 +43,8 @@ class Actions:
             return await self._retry(action)
         if isinstance(action, Resume):
             return await self._resume(action)
+        if isinstance(action, RetryJob):  # The jobs' own engine does those that there are.
+            raise NodusError.not_found(action.kind, action.name)
         return await self._delete(action)
 
     def _outcome(self, action: Action, kind: str, name: str, message: str, changes: Sequence[Change] = ()) -> ActionOutcome:

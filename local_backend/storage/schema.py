@@ -122,6 +122,13 @@ CREATE TABLE sweep_cells (
   PRIMARY KEY (sweep, place)
 ) WITHOUT ROWID;
 """,
+    8: """
+CREATE TABLE speeds (
+  hardware TEXT NOT NULL, model TEXT NOT NULL, samples INTEGER NOT NULL, seconds REAL NOT NULL, devices INTEGER NOT NULL,
+  measured_at TEXT NOT NULL,
+  PRIMARY KEY (hardware, model)
+) WITHOUT ROWID;
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

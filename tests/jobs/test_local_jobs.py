@@ -81,7 +81,8 @@ async def test_its_environment_is_clean_but_for_what_the_spec_names(tmp_path: Pa
         told = dict(line.split("=", 1) for line in (await whole_log(backend)).splitlines())
         assert (told["MODE"], told["LANG"], told["WANTED_TOKEN"], told["NODUS_JOB"]) == ("fast", "C", "tok-wanted", "work")
         assert "SECRET_API_KEY" not in told
-        assert not [name for name in told if name.startswith("NODUS_") and name not in {"NODUS_JOB", "NODUS_JOB_MARK"}]
+        ours = {name for name in told if name.startswith("NODUS_")}
+        assert ours == {"NODUS_JOB", "NODUS_JOB_MARK", "NODUS_HARDWARE", "NODUS_PROGRESS"}
         assert Path(told["TMPDIR"]).is_relative_to(tmp_path)
     # Nor is the value written anywhere.
     kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and "log" not in path.parts]

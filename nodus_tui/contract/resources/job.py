@@ -144,6 +144,8 @@ class JobStatus(ContractModel):
     exit_code: int | None = None
     cost_usd: USD
     """Of all its attempts."""
+    cap_usd: USD | None = None
+    """The cap in force, where it is not the spec's any more."""
     attempt: int = 1
     """It is the so-many-th; a retry begins the next."""
     devices: tuple[str, ...] = ()

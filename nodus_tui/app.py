@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.timer import Timer
 from textual.worker import WorkerFailed
 
@@ -115,6 +116,16 @@ class NodusApp(App[int], inherit_bindings=False):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Textual's own themes know no tones: what the styles name must exist in every theme."""
         return {"tone-track": "#808080"}
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's choice, but ours where it reads a terminal."""
+        chosen = super().get_driver_class()
+        if chosen.__module__ != "textual.drivers.linux_driver":
+            return chosen
+        # Imported here: it does not exist on systems whose terminals are read in another way.
+        from nodus_tui.terminal_input import SteadyInput  # noqa: PLC0415
+
+        return SteadyInput
 
     def on_mount(self) -> None:
         """Open the first view and read the stream."""

@@ -1,19 +1,34 @@
 """Opening the full-screen console: the one place of the command line that loads it."""
 
+import os
 import sys
 
 import click
 
 
+def _lacking() -> str:
+    """What the console lacks here, and what to do; empty where it can be shown."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "the console needs a terminal; the verbs work without one, see `nodus-tui --help`"
+    term = os.environ.get("TERM", "")
+    if term in {"", "dumb", "unknown"}:
+        named = f"TERM={term} names one that cannot" if term else "TERM is not set, so nothing is known of this one"
+        return (
+            f"the console needs a terminal that can move its cursor; {named}. "
+            "The verbs work without, see `nodus-tui --help`; where the terminal can, TERM=xterm-256color says so"
+        )
+    return ""
+
+
 def has_terminal() -> bool:
     """Whether there is a terminal to draw on and to read keys from."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return not _lacking()
 
 
 def open_console() -> int:
     """The console on the user's workspace; gives its exit code. Raises UsageError without a terminal."""
-    if not has_terminal():
-        raise click.UsageError("the console needs a terminal; the verbs work without one, see `nodus-tui --help`")
+    if lacking := _lacking():
+        raise click.UsageError(lacking)
     # Checked before the import: a configuration that names no file is told without loading a screen.
     from nodus_tui.cli.logs import log_to_file  # noqa: PLC0415
     from nodus_tui.connect import backend_options, connect  # noqa: PLC0415

@@ -1,6 +1,7 @@
 """The console as a process of its own, on recorded values: for tests that need a real terminal and real signals."""
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,9 @@ if __name__ == "__main__":
     backend = ScriptedBackend([group()], every_kind_of_run(), scheduling=True)
     if "broken" in sys.argv[2:]:
         backend.breaks = ZeroDivisionError("a fault that no backend should have")
+    if "deaf" in sys.argv[2:]:
+        # As nohup leaves it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         code = asyncio.run(show_console(backend, start_at="fleet"))
     except ZeroDivisionError as error:

@@ -49,6 +49,10 @@ class Terminal:
         self.seen += data
         return bool(data)
 
+    def hang_up(self) -> None:
+        os.close(self.master)
+        self.master = -1
+
     def type(self, keys: bytes) -> None:
         os.write(self.master, keys)
 
@@ -67,13 +71,15 @@ def terminal(report: Path, *more: str, **environment: str) -> Iterator[Terminal]
         start_new_session=True,
     )
     os.close(slave)
+    opened = Terminal(child, master)
     try:
-        yield Terminal(child, master)
+        yield opened
     finally:
         if child.poll() is None:
             child.kill()
         child.wait()
-        os.close(master)
+        if opened.master >= 0:
+            opened.hang_up()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -87,6 +93,28 @@ def test_a_signal_gives_the_terminal_back_and_stops_the_work(number: signal.Sign
     for sequence in RESTORED:
         assert console.seen.rfind(sequence) > console.seen.rfind(b"\x1b[?1049h")
     assert b"Traceback" not in console.seen
+    assert report.read_text(encoding="utf-8") == "[2.0]"
+
+
+def test_bytes_that_are_no_utf8_are_keys_like_others(tmp_path: Path) -> None:
+    with terminal(tmp_path / "report") as console:
+        console.read_until(b"sum-000")
+        # é of a Latin-1 keyboard, a click far at the right in the oldest mouse protocol, half of a character.
+        console.type(b"\xe9\x1b[M \xf0\x85\xc3")
+        console.type(b"\x03")
+        console.read_until(b"Stop the work and quit?")
+        console.type(b"\x1b[C\r")
+        code = console.read_to_end()
+    assert code == 0
+    assert b"Traceback" not in console.seen
+
+
+def test_a_terminal_that_is_gone_ends_the_console_without_any_signal(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report, "deaf") as console:
+        console.read_until(b"sum-000")
+        console.hang_up()
+        assert console.child.wait() == 129
     assert report.read_text(encoding="utf-8") == "[2.0]"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,19 @@ def test_what_is_wrong_is_one_sentence_and_2(arguments: list[str], told: str, no
     assert done.exit_code == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown", ""])
+def test_a_terminal_that_cannot_move_its_cursor_gets_a_sentence_instead_of_the_console(term: str, workspace: Workspace) -> None:
+    leader, follower = pty.openpty()
+    environ = {**workspace.environment, "TERM": term}
+    done = subprocess.run(
+        [COMMAND], stdin=follower, stdout=follower, stderr=subprocess.PIPE, env=environ, cwd=workspace.folder, check=False, timeout=60
+    )
+    os.close(follower)
+    os.close(leader)
+    assert done.returncode == 2
+    assert b"the console needs a terminal that can move its cursor" in done.stderr
 
 
 def test_run_needs_a_group_and_as_needs_exactly_one(workspace: Workspace, nodus: Nodus) -> None:

@@ -7,10 +7,10 @@ from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.records import RunRecord, event
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry, RetryJob
+from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
-from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 
 
 class Actions:
@@ -43,7 +43,7 @@ class Actions:
             return await self._retry(action)
         if isinstance(action, Resume):
             return await self._resume(action)
-        if isinstance(action, RetryJob):  # The jobs' own engine does those that there are.
+        if not isinstance(action, Delete):  # The engines of jobs and of sweeps do those that there are.
             raise NodusError.not_found(action.kind, action.name)
         return await self._delete(action)
 
@@ -90,7 +90,7 @@ class Actions:
     async def _kill_group(self, action: Kill) -> ActionOutcome:
         engine = await self._scheduler.engine(action.name)
         group = engine.books.group
-        if group.phase.ended:
+        if group.phase.ended and not engine.stopped_by_budget():
             await self._done_with(engine)
             return self._outcome(action, "AgentGroup", group.name, f"{group.name} has ended already ({group.phase})")
         if engine.killed:
@@ -171,8 +171,11 @@ class Actions:
         name = action.group
         try:
             chosen = _retryable(engine, action)
-            unprepared = not engine.books.runs and engine.books.group.phase is GroupPhase.FAILED
-            if not chosen and not unprepared:
+            if (
+                not chosen
+                and not _unprepared(engine)
+                and not (_asks_for_all(action) and engine.books.group.phase is GroupPhase.INTERRUPTED)
+            ):
                 return self._outcome(action, "AgentGroup", name, f"{name} has no unscored case that fits: nothing to retry")
             return await self._go_on(action, engine, chosen)
         finally:
@@ -182,9 +185,10 @@ class Actions:
         engine = await self._scheduler.engine(action.group)
         group = engine.books.group
         try:
-            if group.phase is not GroupPhase.INTERRUPTED:
+            interrupted = [run for run in engine.books.current() if run.phase is RunPhase.INTERRUPTED]
+            if not interrupted and group.phase is not GroupPhase.INTERRUPTED:
                 return self._outcome(action, "AgentGroup", group.name, f"{group.name} is not interrupted ({group.phase})")
-            return await self._go_on(action, engine, [run for run in engine.books.current() if run.phase is RunPhase.INTERRUPTED])
+            return await self._go_on(action, engine, interrupted)
         finally:
             await self._let_work(engine)
 
@@ -210,6 +214,7 @@ class Actions:
         parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
         unfinished -= sum(new is not old and not olds[old.name].ended for old, new in made)
         parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
+        parts += [] if engine.books.runs else ["its tasks are made"]
         parts += _afresh([engine.books.runs[run.predecessor or run.name] for run in again if not run.carried])
         return self._outcome(action, "AgentGroup", group.name, f"{group.name} goes on{later}: {', '.join(parts)}", changes)
 
@@ -273,6 +278,16 @@ def _retryable(engine: GroupEngine, action: Retry) -> list[RunRecord]:
         if wanted and (run.phase.ended or run.phase is RunPhase.INTERRUPTED):
             chosen.append(run)
     return chosen
+
+
+def _asks_for_all(action: Retry) -> bool:
+    """Whether it means whatever does not go on by itself: to retry an interrupted group so is to resume it."""
+    return not action.runs and not action.verdicts and set(action.reasons) <= {Reason.INTERRUPTED}
+
+
+def _unprepared(engine: GroupEngine) -> bool:
+    """Whether it ended before its tasks were made: it has no case that could have ended unscored, and all of them still to come."""
+    return not engine.books.runs and engine.books.group.phase in {GroupPhase.FAILED, GroupPhase.CANCELLED}
 
 
 def _s(count: int) -> str:

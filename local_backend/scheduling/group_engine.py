@@ -258,6 +258,7 @@ class GroupEngine:
                 run.reason, run.message = why.reason, why.message
                 statements += self.books.told(run)
         shortage = self._services.shortage()
+        before = (group.reason, group.message)
         done = assess(
             self.books,
             now,
@@ -267,7 +268,8 @@ class GroupEngine:
             unserved=self._door.obstacle if self._door is not None else None,
             killed=self.killed,
         )
-        if statements or done or self.books.dirty or group.status.get("phase") != group.phase.value:
+        changed = before != (group.reason, group.message) or group.status.get("phase") != group.phase.value
+        if statements or done or self.books.dirty or changed:
             await self._services.store.commit([*statements, *self.books.group_told()])
         for name in started:
             self._launch(self.books.runs[name])
@@ -443,9 +445,15 @@ class GroupEngine:
             self._doomed -= names
 
     async def kill(self) -> list[RunRecord]:
-        """End the group with all its unfinished runs. Gives the runs that this ended."""
+        """End the group with all its unfinished runs, and give up those that a budget stopped. Gives the runs that this ended."""
         self.killed = True
-        return await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.KILL)
+        ended = await self.stop_runs([run for run in self.books.current() if not run.phase.ended], StopOrder.KILL)
+        async with self._lock:
+            given_up = self.stopped_by_budget()
+            for run in given_up:
+                run.reason, run.message = Reason.KILLED, ""
+            await self._services.store.commit([statement for run in given_up for statement in self.books.told(run)])
+        return [*ended, *given_up]
 
     async def shut_down(self, order: StopOrder, *, grace_seconds: float) -> None:
         """Start nothing more; let calls in flight end within the grace, then abort them. The books are kept."""
@@ -572,7 +580,8 @@ class GroupEngine:
         """End the group if its last unfinished case has ended while nobody worked on it."""
         async with self._lock:
             known = self.books.runs or self.killed
-            if known and all(run.phase.ended for run in self.books.current()) and not self.books.group.phase.ended:
+            open_still = not self.books.group.phase.ended or self.killed
+            if known and all(run.phase.ended for run in self.books.current()) and open_still:
                 complete(self.books, self._services.clock(), killed=self.killed)
             await self._services.store.commit(self.books.group_told())
 

@@ -147,6 +147,10 @@ class Ledger:
             raise LedgerError(f"the higher cap of {run} does not fit under what its group has left")
         self._put(run, replace(account, cap=cap))
 
+    def correct(self, run: str, cap: int) -> None:
+        """Take back a higher cap that was reserved and not given."""
+        self._put(run, replace(self._accounts[run], cap=cap))
+
     def raise_cap(self, cap: int) -> None:
         """Raise the group's cap in place."""
         if cap < self.cap:

@@ -104,6 +104,14 @@ class CellRecord:
         values["phase"] = GroupPhase(values["phase"])
         return cls(**values)
 
+    @property
+    def changing(self) -> tuple[Any, ...]:
+        """What of the row may change; what a going cell has spent is found again in its group or job."""
+        spent = 0 if self.state == "Going" else self.spent
+        money = (self.cap, spent, self.simulated, self.notional)
+        told = (self.phase, self.reason, self.message, self.broken, self.started_at, self.ended_at)
+        return (self.state, self.launched, self.asking, len(self.asks), self.doomed, *money, *told)
+
     def save(self) -> Statement:
         """Write the whole row."""
         return _SAVE_CELL, _stored(self, _CELL_COLUMNS)

@@ -148,6 +148,10 @@ class SweepBook:
         """A higher cap for a cell; for one that goes, `refusal` was asked in the same step."""
         self._ledger.extend(name, cap)
 
+    def correct(self, name: str, cap: int) -> None:
+        """A higher cap was set aside for a cell and not given to it."""
+        self._ledger.correct(name, cap)
+
     def booked(self, name: str, spent: int) -> None:
         """What a cell has spent so far, in all."""
         more = spent - self.spent_by(name)
@@ -159,17 +163,18 @@ class SweepBook:
         self._ledger.stop(name)
         self._cells[name] = _Entry(state, asking=False)
 
-    def end(self, name: str) -> None:
-        """A cell that does not go never goes on by itself: it was killed before its launch, say."""
-        if self.state(name) is CellState.GOING:
+    def rests(self, name: str, state: CellState) -> None:
+        """A cell that does not go stands so now: it was killed before its launch, say, or waits again. One that asks goes on asking."""
+        entry = self._cells[name]
+        if CellState.GOING in {entry.state, state}:
             raise LedgerError(f"{name} goes on")
-        self._cells[name] = _Entry(CellState.ENDED, asking=False)
+        entry.state = state
+        entry.asking = entry.asking and state is not CellState.WAITING
 
-    def reopen(self, name: str) -> None:
-        """A cell that had ended without ever being launched waits again."""
-        if self.state(name) is not CellState.ENDED:
-            raise LedgerError(f"{name} has not ended")
-        self._cells[name] = _Entry(CellState.WAITING, asking=False)
+    def goes(self, name: str) -> None:
+        """A cell goes on, whoever let it: its cap is set aside. Raises LedgerError where it does not fit."""
+        self._ledger.start(name)
+        self._cells[name] = _Entry(CellState.GOING, asking=False)
 
     def raise_cap(self, cap: int) -> None:
         """A higher cap for the sweep."""

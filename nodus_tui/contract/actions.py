@@ -21,21 +21,26 @@ class ActionBase(ContractModel):
 
 
 class Kill(ActionBase):
-    """End a run, or a group with all its unfinished runs, at once: a call in flight is charged its worst case. Or a job, gracefully."""
+    """End a run, or a group with all its unfinished runs, at once: a call in flight is charged its worst case. Or a job, gracefully.
+
+    Or a sweep with all its unfinished cells, gracefully: calls in flight get a few seconds to end. A cell that was not launched yet is
+    named as its group or job would be, and never is.
+    """
 
     action: Literal["kill"] = "kill"
-    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
+    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep"]
     name: str
 
 
 class ExtendCap(ActionBase):
-    """A higher cap. A run: it ends as superseded and a successor goes on from its paid conversation. A group: raised in place.
+    """A higher cap. A run: it ends as superseded and a successor goes on from its paid conversation. A group, a sweep: raised in place.
 
-    A job: raised in place, also while it runs; one that its cap has ended goes on with its next attempt.
+    A job: raised in place, also while it runs; one that its cap has ended goes on with its next attempt. A cell's group, run or job: only
+    where that fits under what its sweep has left.
     """
 
     action: Literal["extendCap"] = "extendCap"
-    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
+    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep"]
     name: str
     cap_usd: PositiveUSD
     restart: bool = False
@@ -61,6 +66,35 @@ class RetryJob(ActionBase):
     name: str
 
 
+class RetryCells(ActionBase):
+    """Another try of a sweep's cells that ended broken: killed, failed, never launched, or with cases unscored. Interrupted ones go on.
+
+    Each waits for a place and for room under the sweep's cap, as it did at first.
+    """
+
+    action: Literal["retryCells"] = "retryCells"
+    kind: Literal["Sweep"] = "Sweep"
+    name: str
+    cells: tuple[str, ...] = ()
+    """These only, by their names; empty means every one."""
+
+
+class PauseSweep(ActionBase):
+    """Let no further cell of a sweep start; those that are going go on to their ends."""
+
+    action: Literal["pauseSweep"] = "pauseSweep"
+    kind: Literal["Sweep"] = "Sweep"
+    name: str
+
+
+class ResumeSweep(ActionBase):
+    """Let a paused sweep start cells again, and let its interrupted cells go on."""
+
+    action: Literal["resumeSweep"] = "resumeSweep"
+    kind: Literal["Sweep"] = "Sweep"
+    name: str
+
+
 class Resume(ActionBase):
     """Let an interrupted group go on from its last committed turns."""
 
@@ -69,14 +103,16 @@ class Resume(ActionBase):
 
 
 class Delete(ActionBase):
-    """Remove a resource that nothing unfinished needs. A group goes with its runs and their records."""
+    """Remove a resource that nothing unfinished needs. A group goes with its runs and their records, a sweep with its groups and jobs."""
 
     action: Literal["delete"] = "delete"
     kind: str
     name: str
 
 
-Action = Annotated[Kill | ExtendCap | Retry | RetryJob | Resume | Delete, Field(discriminator="action")]
+Action = Annotated[
+    Kill | ExtendCap | Retry | RetryJob | RetryCells | PauseSweep | ResumeSweep | Resume | Delete, Field(discriminator="action")
+]
 
 
 class Change(ContractModel):

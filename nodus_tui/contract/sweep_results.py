@@ -40,11 +40,11 @@ class SweepCell(ContractModel):
     """
 
     name: str
-    """The cell's own name, by which actions of the sweep name it. Its group or job has it, too, until the job is run again."""
+    """Also that of its group or job."""
     kind: str
     """`AgentGroup`, `Job` or `TrainingJob`."""
-    target: str = ""
-    """The name of the group or job that stands for it now; empty before it was launched."""
+    launched: bool
+    """Whether its group or job was made."""
     axes: dict[str, Scalar]
     """Its value on each axis."""
     phase: GroupPhase

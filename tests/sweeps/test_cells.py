@@ -1,5 +1,6 @@
 """Cells: every combination once, in a fixed order, under fixed names, each with its own spec; and faults told where they come from."""
 
+from collections.abc import Iterable
 from itertools import pairwise, product
 from typing import Any
 
@@ -11,10 +12,15 @@ from sweep_specs import GROUP, JOB, TRAINING, sweep, training
 from local_backend.sweeps.cells import CellFaultsError, axes_of, cell_names, cells_of
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 from nodus_tui.contract.resources.job import JobSpec
-from nodus_tui.contract.resources.sweep import scalar_text
+from nodus_tui.contract.resources.sweep import Scalar, scalar_text
 
 scalars = st.one_of(st.booleans(), st.integers(-5, 5), st.text("abc", max_size=3), st.sampled_from([0.5, 1.5]))
 several = st.lists(scalars, min_size=1, max_size=3, unique_by=scalar_text)
+
+
+def texts(names: Iterable[str], values: Iterable[Scalar]) -> tuple[tuple[str, str], ...]:
+    """Values by which false and 0 differ."""
+    return tuple((name, scalar_text(value)) for name, value in zip(names, values, strict=True))
 
 
 @given(
@@ -27,9 +33,9 @@ def test_every_combination_is_a_cell_once(accelerators: list[str], parameters: d
     made = sweep(JOB, matrix={"accelerators": accelerators, "parameters": parameters, "shards": shards}, repetitions=repetitions)
     cells = cells_of("sweep", made.spec)
     axes = axes_of(made.spec)
-    wanted = {tuple(zip(axes, values, strict=True)) for values in product(*axes.values())}
+    wanted = {texts(axes, values) for values in product(*axes.values())}
     assert len(cells) == made.spec.cells == len(wanted)
-    assert {tuple(cell.axes.items()) for cell in cells} == wanted
+    assert {texts(cell.axes, cell.axes.values()) for cell in cells} == wanted
     assert [cell.name for cell in cells] == cell_names("sweep", len(cells))
     assert [cell.place for cell in cells] == list(range(1, len(cells) + 1))
     for cell in cells:

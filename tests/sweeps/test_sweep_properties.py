@@ -121,7 +121,7 @@ class SweepUnderCap(RuleBasedStateMachine):
     def extend_or_retry_one_that_holds_no_place(self, data: st.DataObject, more: int) -> None:
         name = self._pick(data, CellState.STALLED, CellState.RESTING, CellState.ENDED)
         if not self.groups[name].launched:
-            self.book.reopen(name)
+            self.book.rests(name, CellState.WAITING)
             return
         cap = self.book.cap_of(name) + more
         if not self.book.refusal(name, cap):
@@ -145,7 +145,9 @@ class SweepUnderCap(RuleBasedStateMachine):
     @precondition(lambda self: self._has(CellState.WAITING, CellState.STALLED, CellState.RESTING))
     @rule(data=st.data())
     def kill_one_that_holds_no_place(self, data: st.DataObject) -> None:
-        self.book.end(self._pick(data, CellState.WAITING, CellState.STALLED, CellState.RESTING))
+        name = self._pick(data, CellState.WAITING, CellState.STALLED, CellState.RESTING)
+        self.book.withdraw(name)
+        self.book.rests(name, CellState.ENDED)
 
     @rule(more=amounts)
     def raise_the_sweeps_cap(self, more: int) -> None:

@@ -177,6 +177,8 @@ class JobEngine:
             _log.error("jobs are not looked after: %s", error.detail)
 
     async def _look(self) -> None:
+        for record in await self.servers.refresh(self._jobs.values(), may_start=self._may_start):
+            self._jobs[record.name] = record
         for name, record in tuple(self._jobs.items()):
             if name in self._busy or not record.token:
                 continue
@@ -188,8 +190,6 @@ class JobEngine:
                     _log.error("job %s cannot be looked at: %s", name, error)
                 self._unreadable.add(name)
         if self._may_start and not self._closing:
-            for record in await self.servers.refresh(self._jobs.values()):
-                self._jobs[record.name] = record
             await self._start_waiting()
 
     async def _look_at(self, record: JobRecord) -> None:
@@ -496,7 +496,8 @@ class JobEngine:
         return self._outcome(action, message, [_change(record, before)])
 
     async def _go_on(self, record: JobRecord) -> None:
-        """Begin an ended job's next attempt."""
+        """Begin an ended job's next attempt. Raises NodusError where another job does its work by now."""
+        self.servers.refuse_second(record)
         begin_again(record)
         await self._tell(record)
         self._jobs[record.name] = record

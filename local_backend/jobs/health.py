@@ -4,9 +4,6 @@ from http import HTTPStatus
 
 import aiohttp
 
-_SECONDS = 5.0
-"""How long a server has for its answer. One that is busy with prompts still answers this."""
-
 
 class HealthChecks:
     """Asks servers of this machine. Used on one event loop."""
@@ -14,7 +11,7 @@ class HealthChecks:
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
-    async def problem(self, url: str) -> str:
+    async def problem(self, url: str, *, seconds: float) -> str:
         """What keeps the server from being well, in a few words; empty when it answered 200."""
         if self._session is None:
             # A new connection each time: an old one may be to a server that has gone since.
@@ -22,11 +19,11 @@ class HealthChecks:
                 connector=aiohttp.TCPConnector(limit=0, force_close=True), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
             )
         try:
-            timeout = aiohttp.ClientTimeout(total=_SECONDS)
+            timeout = aiohttp.ClientTimeout(total=seconds)
             async with self._session.get(url, timeout=timeout, allow_redirects=False) as response:
                 return "" if response.status == HTTPStatus.OK else f"it answered {response.status}"
         except TimeoutError:
-            return f"it gave no answer within {_SECONDS:g} s"
+            return f"it gave no answer within {seconds:g} s"
         except aiohttp.ClientConnectorError:
             return "nobody listens there"
         except (aiohttp.ClientError, OSError, ValueError):

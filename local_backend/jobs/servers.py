@@ -33,6 +33,7 @@ from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import time_from, time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.durations import duration_text
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.job import Serving
 
@@ -42,7 +43,11 @@ _FIRST_PAUSE = 0.1
 _STARTING_PAUSE = 1.0
 """Seconds between two health checks of a server that does not answer, at most."""
 _SERVING_PAUSE = 5.0
-"""Seconds between two health checks of one that does."""
+"""Seconds between two health checks of one that does, at most."""
+_CHECKS_WITHIN = 4
+"""Health checks at least within the time for which a server may not answer."""
+_CHECK_SECONDS = 5.0
+"""How long a server has for its answer. One that is busy with prompts still answers this."""
 
 _AT_WORK = tuple(phase for phase in GroupPhase if not phase.at_rest)
 
@@ -50,10 +55,12 @@ _AT_WORK = tuple(phase for phase in GroupPhase if not phase.at_rest)
 class _Watch:
     """The health checks of one running server."""
 
-    def __init__(self, url: str, checks: HealthChecks, heard: Callable[[], None]) -> None:
+    def __init__(self, url: str, checks: HealthChecks, heard: Callable[[], None], *, patience: float) -> None:
         self._url = url
         self._checks = checks
         self._heard = heard
+        self._pause = min(_SERVING_PAUSE, patience / _CHECKS_WITHIN)
+        self._seconds = min(_CHECK_SECONDS, patience)
         self.problem: str | None = None
         """What the last check met; empty where it was answered, None before the first."""
         self._checking: asyncio.Task[None] | None = None
@@ -66,7 +73,7 @@ class _Watch:
         await asyncio.shield(self._checking)
 
     async def _check(self) -> None:
-        met = await self._checks.problem(self._url)
+        met = await self._checks.problem(self._url, seconds=self._seconds)
         if met != self.problem:
             self.problem = met
             self._heard()
@@ -75,7 +82,7 @@ class _Watch:
         pause = _FIRST_PAUSE
         while True:
             await self.check()
-            pause = _SERVING_PAUSE if self.problem == "" else min(_STARTING_PAUSE, 2 * pause)
+            pause = self._pause if self.problem == "" else min(_STARTING_PAUSE, 2 * pause)
             await asyncio.sleep(pause)
 
     async def aclose(self) -> None:
@@ -131,14 +138,16 @@ class Servers:
 
     # Who uses what.
 
-    async def refresh(self, unfinished: Iterable[JobRecord]) -> list[JobRecord]:
-        """Find out who uses which family, if that may have changed.
+    async def refresh(self, unfinished: Iterable[JobRecord], *, may_start: bool) -> list[JobRecord]:
+        """Find out who uses which family, if that may have changed: before any server is looked at.
 
         Gives the jobs that had been stopped because nobody used them, and are wanted again: begun anew, and told.
         """
         if not self._stale:
             return []
         await self._find_users(unfinished)
+        if not may_start:
+            return []
         wanted = [record for family, record in self._records.items() if family in self._users and comes_back(record)]
         for record in wanted:
             begin_again(record)
@@ -150,8 +159,6 @@ class Servers:
                 standing.users = self.users_of(serve)
                 if standing.keep(record):
                     await self._tell(record)
-        if wanted:
-            self.on_change()
         return wanted
 
     async def _find_users(self, unfinished: Iterable[JobRecord]) -> None:
@@ -208,8 +215,8 @@ class Servers:
         standing, now = Standing.of(record), self._clock()
         watch = self._watches.get(record.name)
         if watch is None:
-            watch = self._watches[record.name] = _Watch(standing.address + serve.health_path, self._checks, self._heard)
-        before = standing.answering
+            url, patience = standing.address + serve.health_path, serve.start_timeout.total_seconds()
+            watch = self._watches[record.name] = _Watch(url, self._checks, self._heard, patience=patience)
         if watch.problem is not None:
             _take(standing, watch.problem, now)
         standing.users = self.users_of(serve)
@@ -223,8 +230,6 @@ class Servers:
             record.phase, record.reason, record.message = ("Serving" if standing.up else "Running"), reason, message
             record.stop = stop or ""
             await self._tell(record)
-        if before != standing.answering:
-            self.on_change()
 
     def _heard(self) -> None:
         self._wake()
@@ -268,11 +273,35 @@ class Servers:
         if watch is not None:
             await watch.aclose()
         self.users_changed()
-        self.on_change()
+
+    def refuse_second(self, record: JobRecord) -> None:
+        """Raise NodusError when another job serves the family of one that is to begin again."""
+        serve = serving_of(record)
+        if serve is None:
+            return
+        other = self._records.get(serve.family)
+        if other is not None and other.name != record.name and not other.ended:
+            said = f"{other.name} serves the family {serve.family} by now: kill that one first"
+            raise NodusError(ErrorCode.INVALID_ACTION, said)
+
+    def bereft(self, record: JobRecord) -> str:
+        """Who waits for a server that was killed, and what starts it again, as the end of a sentence; empty where nobody does."""
+        serve = serving_of(record)
+        users = self.users_of(serve) if serve is not None else ()
+        if not users:
+            return ""
+        waits = "waits" if len(users) == 1 else "wait"
+        return f"; {', '.join(users)} {waits} for it now: `nodus-tui retry job/{record.name}` starts it again"
+
+    def told(self, record: JobRecord) -> None:
+        """What is known of a job has changed."""
+        if serving_of(record) is not None:
+            self.on_change()
 
     def forget(self, name: str) -> None:
         """The job was deleted."""
         self._records = {family: record for family, record in self._records.items() if record.name != name}
+        self.on_change()
 
     async def leave(self, unfinished: Sequence[JobRecord]) -> list[JobRecord]:
         """The scheduler goes, and nobody would stop a server that nobody uses: gives those that are to be told to stop now."""

@@ -58,12 +58,12 @@ async def job_now(backend: Backend, name: str = "work") -> tuple[Job, JobStatus]
     return found, found.status
 
 
-async def until(backend: Backend, *phases: str, name: str = "work") -> JobStatus:
-    """The job's status once it is in one of these phases; without any, once it has ended."""
+async def until(backend: Backend, *phases: str, reason: str | None = None, name: str = "work") -> JobStatus:
+    """The job's status once it is in one of these phases (and has this reason); without any, once it has ended."""
     cursor = (await backend.snapshot()).cursor
     _, status = await job_now(backend, name)
     async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
-        while not (status.phase in phases if phases else status.ended):
+        while not (status.phase in phases if phases else status.ended) or reason not in {None, status.reason}:
             await anext(batches)
             _, status = await job_now(backend, name)
     return status

@@ -22,7 +22,8 @@ AGENT_HOME = "/home/agent"
 ENGINE_SECONDS = 60.0
 """The deadline of one request to an engine (start, stop, list), in seconds; an engine that does not answer by then has failed."""
 
-Purpose = Literal["episode", "grading", "check", "probe"]
+Purpose = Literal["episode", "grading", "check", "probe", "sandbox"]
+"""What one is for; `sandbox` is one that a person asked for by itself."""
 
 
 class User(StrEnum):
@@ -59,6 +60,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminalSize:
+    """Of a terminal, in characters."""
+
+    rows: int = 24
+    columns: int = 80
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
     """The process that a sandbox lives for. When it is dead, whoever finds the sandbox removes it."""
 
@@ -68,6 +77,23 @@ class Owner:
     """The process's start time as the kernel counts it, so that a pid that came back is not taken for it."""
     workspace: str = ""
     """The workspace's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxDevice:
+    """An accelerator, or a slice of one."""
+
+    uuid: str
+    place: str
+    """As the driver counts: `0`, or `0:3` for slice 3 of device 0."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The device files that a program needs for it: where each is on this machine, and where a program looks for it."""
+
+
+def device_variables(uuids: Sequence[str]) -> dict[str, str]:
+    """What programs with these devices, and no others, have in their environment; without any they see none."""
+    listed = ",".join(uuids)
+    return {"CUDA_VISIBLE_DEVICES": listed, "NVIDIA_VISIBLE_DEVICES": listed or "void"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +118,33 @@ class SandboxRequest:
     """More empty folders by absolute path, such as `/tests`: both users may write there as in /tmp, and what the image has there is hidden.
     Their size comes out of the request's disk.
     """
-    devices: tuple[str, ...] = ()
-    """Accelerators by uuid; engines refuse them until devices are allocated."""
+    devices: tuple[SandboxDevice, ...] = ()
+    """Accelerators that it sees, and no others. Whoever asks has been given them before."""
 
 
 class Process(Protocol):
-    """One program in a sandbox, with its pipes. Its output is read by whoever started it: what is not read holds it up."""
+    """One program in a sandbox, with its pipes or its terminal. Its output is read by whoever started it: what is not read holds it up.
+
+    On a terminal all output is `stdout`, and what is written is typed: Ctrl-C is a byte that the terminal makes a signal of.
+    """
 
     async def write(self, data: bytes) -> None:
         """Send to its stdin, at its pace. Raises SandboxError when nobody reads any more."""
         ...
 
     async def close_stdin(self) -> None:
-        """Its stdin ends."""
+        """Its stdin ends. On a terminal, whose input has no end of its own, Ctrl-D is typed."""
+        ...
+
+    async def resize(self, size: TerminalSize) -> None:
+        """Its terminal has another size; nothing for one without. Never raises for a program that has ended."""
+        ...
+
+    async def signal(self, number: int) -> None:
+        """Send a signal to every process of its session; SIGKILL until none is left. Whatever made a session of its own is not reached.
+
+        Does nothing once the program itself has ended. Raises SandboxError.
+        """
         ...
 
     async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
@@ -116,7 +156,7 @@ class Process(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Let go of it; it may go on in the sandbox. Never raises."""
+        """Let go of it; it may go on in the sandbox, but that a terminal may be hung up with it. Never raises."""
         ...
 
 
@@ -155,8 +195,9 @@ class Sandbox(Protocol):
         user: User = User.AGENT,
         cwd: str | None = None,
         environ: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
     ) -> Process:
-        """Start a program in it. Raises SandboxError; answers within ENGINE_SECONDS."""
+        """Start a program in it, with pipes, or on a terminal of that size. Raises SandboxError; answers within ENGINE_SECONDS."""
         ...
 
     async def kill_agent(self) -> None:

@@ -172,7 +172,20 @@ async def test_nothing_of_the_schedulers_environment_is_inside(engine: SandboxEn
             )
             assert "sk-secret" not in text
         names = {line.split("=", 1)[0] for line in (await said(sandbox, "env")).splitlines()}
-        assert names <= {"PATH", "HOME", "USER", "LOGNAME", "LANG", "PWD", "SHLVL", "OLDPWD", "_", "HOSTNAME", "LD_LIBRARY_PATH"}
+        assert names <= {
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "LANG",
+            "PWD",
+            "SHLVL",
+            "OLDPWD",
+            "_",
+            "HOSTNAME",
+            "LD_LIBRARY_PATH",
+            "NVIDIA_VISIBLE_DEVICES",
+        }
 
 
 async def test_no_descriptor_of_the_host_is_inside(engine: SandboxEngine) -> None:
@@ -299,7 +312,6 @@ async def _is_gone(sandbox: object) -> bool:
 
 async def test_what_no_engine_gives_is_refused(engine: SandboxEngine) -> None:
     for options in (
-        {"devices": ("GPU-1",)},
         {"workdir": "relative"},
         {"workdir": "/proc/x"},
         {"workdir": "/a/../etc"},

@@ -20,7 +20,10 @@ from typing import TypeVar
 from local_backend.sandboxes.base_image import BaseImage, cache_folder
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.bubblewrap.control import Control
+from local_backend.sandboxes.bubblewrap.driver import driver_files
+from local_backend.sandboxes.bubblewrap.driver import variables as driver_variables
 from local_backend.sandboxes.bubblewrap.launch import (
+    PATH,
     START_SECONDS,
     THREADS,
     Launcher,
@@ -44,6 +47,7 @@ from local_backend.sandboxes.interface import (
     SandboxGoneError,
     SandboxRefusedError,
     SandboxRequest,
+    device_variables,
 )
 
 T = TypeVar("T")
@@ -157,6 +161,10 @@ class BubblewrapEngine:
 
     async def _create(self, request: SandboxRequest) -> BubblewrapSandbox:
         launcher, base = self._working
+        driver = await _in_thread(driver_files) if request.devices else {}
+        if request.devices:
+            seen = {**device_variables([each.uuid for each in request.devices]), **driver_variables(driver, PATH)}
+            request = replace(request, environ={**request.environ, **seen})
         async with self._starts:
             name = f"nodus-{secrets.token_hex(6)}"
             groups = () if self._hierarchies is None else cgroups.group_paths(self._hierarchies, name)
@@ -173,7 +181,7 @@ class BubblewrapEngine:
             )
             record = await _in_thread(lambda: self._records.take(record))
             try:
-                started, control = await self._start(launcher, request, record)
+                started, control = await self._start(launcher, request, record, driver)
             except BaseException:
                 await _in_thread(lambda: self._forget(record))
                 raise
@@ -188,11 +196,13 @@ class BubblewrapEngine:
                 forget=lambda: _in_thread(lambda: self._forget(record)),
             )
 
-    async def _start(self, launcher: Launcher, request: SandboxRequest, record: Record) -> tuple[Started, Control]:
+    async def _start(
+        self, launcher: Launcher, request: SandboxRequest, record: Record, driver: Mapping[str, str]
+    ) -> tuple[Started, Control]:
         hierarchies = self._hierarchies
         if hierarchies is not None:
             await _in_thread(lambda: cgroups.make(hierarchies, record.id, request.limits))
-        started = await _in_thread(lambda: launcher.start(request, record.slot))
+        started = await _in_thread(lambda: launcher.start(request, record.slot, driver))
         control = Control(started.control)
         try:
             init = await launcher.settle(started, record.slot)
@@ -220,6 +230,8 @@ class BubblewrapEngine:
             cgroups.join(map(Path, record.groups), init)
             if self._spares:
                 _spare(init)
+        except ProcessLookupError as error:
+            raise SandboxGoneError("its init ended at once") from error
         except OSError as error:
             raise SandboxError(f"The sandbox could not be put under its limits: {error.strerror or error} ({error.filename}).") from error
 

@@ -18,10 +18,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from local_backend.sandboxes.base_image import BaseImage
 from local_backend.sandboxes.bubblewrap import init as init_module
@@ -92,8 +92,11 @@ class Launcher:
             os.close(self._mounts)
             self._mounts = None
 
-    def start(self, request: SandboxRequest, slot: int) -> Started:
-        """Start bwrap, up to where it waits for its users. Blocks for milliseconds; called in a thread. Raises SandboxError."""
+    def start(self, request: SandboxRequest, slot: int, driver: Mapping[str, str]) -> Started:
+        """Start bwrap, up to where it waits for its users. Blocks for milliseconds; called in a thread. Raises SandboxError.
+
+        `driver`: files of the accelerators' driver, by where they are in the sandbox.
+        """
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
 
             def pipe(*, reads: bool) -> tuple[int, int]:
@@ -125,7 +128,7 @@ class Launcher:
                 options += ["--seccomp", str(seccomp)]
             options += ["--info-fd", str(info_out), "--perms", "0444", "--ro-bind-data", str(init_fd), _INIT_PATH]
             inside = ["/usr/local/bin/python3", "-I", "-S", _INIT_PATH, str(inner.fileno())]
-            command = [*self._entry(slot), self._bwrap, *self._options(request), *options, "--remount-ro", "/", "--", *inside]
+            command = [*self._entry(slot), self._bwrap, *self._options(request, driver), *options, "--remount-ro", "/", "--", *inside]
             try:
                 outer = subprocess.Popen(  # noqa: S603 - a command line of our own making.
                     command,
@@ -152,7 +155,7 @@ class Launcher:
         # By this process's number: inherited, the way to the mount would be open inside.
         return [_needed("nsenter"), f"--mount=/proc/{os.getpid()}/fd/{self._mounts}", "--setuid", uid, "--setgid", uid, "--"]
 
-    def _options(self, request: SandboxRequest) -> list[str]:
+    def _options(self, request: SandboxRequest, driver: Mapping[str, str]) -> list[str]:
         inside = "0" if self._users.two else "1000"
         options = ["--unshare-user", "--uid", inside, "--gid", inside, "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
         options += ["--unshare-cgroup-try", "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv"]
@@ -174,6 +177,7 @@ class Launcher:
         for path, target in _BASE_LINKS.items():
             options += ["--symlink", target, path]
         options += ["--proc", "/proc", "--dev", "/dev", "--perms", "0700", "--dir", "/root", "--dir", "/opt", "--dir", "/var"]
+        options += _accelerator_options(request, driver)
         options += ["--symlink", "../tmp", "/var/tmp", "--remount-ro", "/dev"]  # noqa: S108 - of the sandbox.
         for folder in writable_folders(request):
             options += ["--perms", f"{folder.mode:04o}", "--size", str(folder.size_bytes), "--tmpfs", folder.path]
@@ -217,18 +221,37 @@ def _write_map(path: str, pairs: Sequence[tuple[int, int]]) -> None:
         raise SandboxError(f"The sandbox's users could not be mapped: {error.strerror or error}.") from error
 
 
+def _accelerator_options(request: SandboxRequest, driver: Mapping[str, str]) -> list[str]:
+    files = dict.fromkeys(pair for device in request.devices for pair in device.files)
+    options = []
+    # What bwrap makes on the way by itself is root's alone.
+    for folder in _folders_to([*(inside for _, inside in files), *driver]):
+        options += ["--perms", "0755", "--dir", folder]
+    for path, inside in files:
+        options += ["--dev-bind", path, inside]
+    for inside, path in driver.items():
+        options += ["--ro-bind", path, inside]
+    return options
+
+
+def _folders_to(paths: Iterable[str]) -> list[str]:
+    """The folders on the way to some files, outer ones first, below those at the root, which are there."""
+    return sorted({str(folder) for path in paths for folder in PurePosixPath(path).parents if len(folder.parts) > 2})
+
+
 def init_config(request: SandboxRequest, users: Users, *, groups: bool) -> dict[str, object]:
     """What init is told first."""
     limits = request.limits
     # Root's share of the processes: a fork bomb must not keep the grader from starting, nor us from ending the bomb.
     rlimits = [(_RLIMIT_CORE, 0), (_RLIMIT_NOFILE, limits.open_files), (_RLIMIT_NPROC, max(1, limits.pids - min(16, limits.pids // 4)))]
     if not groups:
-        rlimits.append((_RLIMIT_AS, limits.memory_bytes))
+        # What maps a device's memory reserves far more addresses than it ever uses.
+        rlimits.append((_RLIMIT_DATA if request.devices else _RLIMIT_AS, limits.memory_bytes))
     owners = [(folder.path, folder.uid) for folder in writable_folders(request) if folder.uid] if users.two else []
     return {"lifetime": float(request.lifetime_seconds), "owners": owners, "rlimits": rlimits, "two_users": users.two}
 
 
-_RLIMIT_CORE, _RLIMIT_NPROC, _RLIMIT_NOFILE, _RLIMIT_AS = 4, 6, 7, 9
+_RLIMIT_DATA, _RLIMIT_CORE, _RLIMIT_NPROC, _RLIMIT_NOFILE, _RLIMIT_AS = 2, 4, 6, 7, 9
 
 
 def check_request(request: SandboxRequest, users: Users) -> None:
@@ -237,8 +260,6 @@ def check_request(request: SandboxRequest, users: Users) -> None:
         raise SandboxRefusedError(
             f"bubblewrap runs the base image only, not {request.image}: install Docker, or leave the image out of the spec."
         )
-    if request.devices:
-        raise SandboxRefusedError("bubblewrap gives no accelerators to sandboxes.")
     if not users.two and request.purpose in {"grading", "check"}:
         raise SandboxRefusedError(
             "Here bubblewrap has one user in a sandbox, so answers could not be hidden from code that is graded: install uidmap, or Docker."

@@ -9,7 +9,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from local_backend.sandboxes.docker.seccomp import profile
-from local_backend.sandboxes.interface import AGENT_HOME, GRADER_FOLDER, FoundSandbox, Owner, SandboxRefusedError, SandboxRequest
+from local_backend.sandboxes.interface import (
+    AGENT_HOME,
+    GRADER_FOLDER,
+    FoundSandbox,
+    Owner,
+    SandboxRefusedError,
+    SandboxRequest,
+    device_variables,
+)
 
 RUN_LABEL = "nodus.run"
 """Every container of ours has it, and nobody else's."""
@@ -40,8 +48,6 @@ def check_request(request: SandboxRequest) -> None:
     _check_folder("the work folder", request.workdir)
     for each in request.extra_folders:
         _check_folder("an extra folder", each)
-    if request.devices:
-        raise SandboxRefusedError("accelerators cannot be given to sandboxes yet")
 
 
 def _check_folder(what: str, path: str) -> None:
@@ -66,13 +72,21 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
     return sizes | {SHARED_MEMORY: shared_memory}
 
 
-def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bool = True) -> dict[str, Any]:
-    """The body of the engine's create request. `filtered`: with our own filter of system calls, which not every engine takes."""
+def container_config(
+    request: SandboxRequest, image: ImageFacts, *, filtered: bool = True, gpus: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """The body of the engine's create request.
+
+    `filtered`: with our own filter of system calls, which not every engine takes. `gpus`: how this engine gives the request's devices.
+    """
     limits = request.limits
     folders = writable_folders(request, image.volumes)
     shared_memory = folders.pop(SHARED_MEMORY)
     tmpfs = {path: _tmpfs(size, _owner(path, request)) for path, size in folders.items()}
     owner = request.owner
+    # Without devices: an image may name some in its own environment, which an engine might give it.
+    seen = device_variables([each.uuid for each in request.devices]) if request.devices else {"NVIDIA_VISIBLE_DEVICES": "void"}
+    environ = {**request.environ, **seen}
     return {
         "Image": image.id,
         # The init reaps what the agent leaves, and ends with the one program that it runs. Both are root's: the agent cannot touch them.
@@ -81,7 +95,7 @@ def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bo
         "User": "0:0",
         "Hostname": "sandbox",
         "WorkingDir": "/",
-        "Env": [f"{name}={value}" for name, value in request.environ.items()],
+        "Env": [f"{name}={value}" for name, value in environ.items()],
         "Healthcheck": {"Test": ["NONE"]},
         "StopTimeout": 1,
         "Labels": {
@@ -114,6 +128,7 @@ def container_config(request: SandboxRequest, image: ImageFacts, *, filtered: bo
             "MemorySwap": limits.memory_bytes,  # Memory and swap together: no swap.
             "NanoCpus": round(limits.cpus * 1e9),
             "PidsLimit": limits.pids,
+            "DeviceRequests": list(gpus),
             "Ulimits": [
                 {"Name": "nofile", "Soft": limits.open_files, "Hard": limits.open_files},
                 {"Name": "core", "Soft": 0, "Hard": 0},
@@ -148,7 +163,7 @@ def found_sandbox(listed: Mapping[str, Any]) -> FoundSandbox:
 
 
 def _for_grader(request: SandboxRequest) -> bool:
-    return request.purpose != "episode"
+    return request.purpose not in {"episode", "sandbox"}
 
 
 def _owner(path: str, request: SandboxRequest) -> tuple[str, int]:

@@ -7,8 +7,9 @@ engine's copying, which cannot see such folders and would follow what the agent 
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from local_backend.sandboxes.base_image import BaseImage
 from local_backend.sandboxes.docker.building import build_image
@@ -23,6 +24,7 @@ from local_backend.sandboxes.docker.containers import (
 )
 from local_backend.sandboxes.docker.endpoint import find_endpoint
 from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
+from local_backend.sandboxes.docker.gpus import device_requests, explained
 from local_backend.sandboxes.docker.images import Images
 from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts, remove_container
 from local_backend.sandboxes.docker.seeding import check_image, seed_folder
@@ -31,6 +33,7 @@ from local_backend.sandboxes.interface import (
     EngineFacts,
     FoundSandbox,
     Progress,
+    SandboxDevice,
     SandboxError,
     SandboxRefusedError,
     SandboxRequest,
@@ -48,14 +51,16 @@ _PARTING_SECONDS = 5.0
 class DockerEngine:
     """One engine that answered."""
 
-    def __init__(self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str], *, filtered: bool) -> None:
+    def __init__(
+        self, client: EngineClient, facts: EngineFacts, images: Images, environ: Mapping[str, str], info: Mapping[str, Any]
+    ) -> None:
         self.client = client
         """For what the contract does not offer: its endpoint, and requests of the tests."""
         self._facts = facts
         self._images = images
         self._environ = environ
-        self._filtered = filtered
-        """Whether it takes our filter of system calls."""
+        self._info = info
+        """What it says of itself."""
         self._starting = asyncio.Semaphore(_STARTS_AT_ONCE)
         self._checked: set[str] = set()
         """Ids of images that were seen to have what a sandbox needs."""
@@ -70,6 +75,10 @@ class DockerEngine:
     def images(self) -> Images:
         """Its images."""
         return self._images
+
+    def device_requests(self, devices: Sequence[SandboxDevice]) -> list[dict[str, Any]]:
+        """How a container of this engine gets these. Raises SandboxRefusedError."""
+        return device_requests(devices, self._info)
 
     @property
     def clean(self) -> bool:
@@ -129,7 +138,8 @@ class DockerEngine:
     async def _start(self, name: str, request: SandboxRequest, image: ImageFacts) -> DockerSandbox:
         folders = writable_folders(request, image.volumes)
         try:
-            config = container_config(request, image, filtered=self._filtered)
+            gpus = self.device_requests(request.devices)
+            config = container_config(request, image, filtered=takes_filter(self._info), gpus=gpus)
             made = await self.client.ask("POST", "/containers/create", params={"name": name}, json_body=config)
             container = str(made["Id"])
             seeds = {
@@ -139,7 +149,7 @@ class DockerEngine:
             }
             await self.client.ask("POST", f"/containers/{container}/start")
         except EngineError as error:
-            raise SandboxError(f"the Docker engine could not start a sandbox of {image.reference}: {error.message}") from error
+            raise SandboxError(f"the Docker engine could not start a sandbox of {image.reference}: {explained(error.message)}") from error
         started_at = datetime.now(UTC)
         if request.network:
             await self._see_network(container)
@@ -192,7 +202,7 @@ async def connect_docker(
         version = await client.connect()
         info = await client.ask("GET", "/info")
         images = Images(client, environ, ensure_base)
-        return DockerEngine(client, engine_facts(version, info), images, environ, filtered=takes_filter(info))
+        return DockerEngine(client, engine_facts(version, info), images, environ, info)
     except BaseException:
         await client.aclose()
         raise

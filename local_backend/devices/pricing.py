@@ -1,0 +1,61 @@
+"""What an hour of devices costs: by the price list; or by their power limits at most, where electricity is what they cost. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from local_backend.devices.inventory import Device
+from nodus_tui.contract.money import nano_ceiling
+from nodus_tui.statistics.hardware_rates import device_rate
+
+_WATTS = 1000
+_JOULES_PER_KWH = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """What some devices cost together. Nano-dollars."""
+
+    rate: int
+    """An hour of them, at most."""
+    metered: bool = False
+    """Whether what they really cost is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The price list of one configuration."""
+
+    rates: Mapping[str, Decimal]
+    """US dollars an hour by hardware."""
+    usd_per_kwh: Decimal | None = None
+    """None where the hour is what costs."""
+
+    def of(self, hardware: str, devices: Sequence[Device]) -> Tariff | None:
+        """Of devices that were asked for under a name; None where nothing is known of what they cost.
+
+        Without a power limit, what electricity may cost at most is not known: then the price list counts.
+        """
+        limits = [each.power_limit_w for each in devices if each.power_limit_w is not None]
+        if self.usd_per_kwh is not None and len(limits) == len(devices):
+            return Tariff(nano_ceiling(Decimal(str(sum(limits))) / _WATTS * self.usd_per_kwh), metered=True)
+        rate = device_rate(self.rates, hardware)
+        return None if rate is None else Tariff(nano_ceiling(rate * len(devices)))
+
+    def dearest(self, names: Sequence[str], count: int, devices: Sequence[Device], means: Callable[[str, Device], bool]) -> int | None:
+        """An hour of the dearest so many of what is here under these names; of what the list has of them, where nothing is here."""
+        found = [
+            rate for name in names if (rate := self._dearest(name, count, [each for each in devices if means(name, each)])) is not None
+        ]
+        return max(found, default=None)
+
+    def _dearest(self, name: str, count: int, devices: Sequence[Device]) -> int | None:
+        known = [tariff.rate for each in devices if (tariff := self.of(name, (each,))) is not None]
+        if known:
+            return max(known) * count
+        rate = device_rate(self.rates, name)
+        return None if rate is None else nano_ceiling(rate) * count
+
+    def energy_nano(self, joules: float) -> int:
+        """What so much electricity costs, rounded up; nothing where no price of it is known."""
+        return nano_ceiling(Decimal(str(joules)) / _JOULES_PER_KWH * (self.usd_per_kwh or Decimal(0)))

@@ -69,6 +69,7 @@ def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool, now: d
         "createdAt": time_json(run.created_at),
         "startedAt": time_json(run.started_at),
         "endedAt": time_json(run.ended_at),
+        "restedAt": time_json(run.rested_at),
         "queuedSeconds": queued_seconds(run, run.created_at),
         "durationSeconds": duration_seconds(run),
         "simulated": simulated,

@@ -68,6 +68,8 @@ class GroupBooks:
 
     def told(self, run: RunRecord) -> list[Statement]:
         """The row of a changed run and the event with its changed fields."""
+        rests = run.started_at is not None and not run.phase.going and not run.phase.ended
+        run.rested_at = (run.rested_at or self.clock()) if rests else None
         status = self._status(run)
         changed = {name: value for name, value in status.items() if run.published.get(name, _MISSING) != value}
         run.published = status

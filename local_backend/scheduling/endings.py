@@ -78,7 +78,7 @@ def end_lost(run: RunRecord) -> None:
         run.sandbox.lost = True
     run.until_at, run.needed, run.ended_at = None, None, None
     run.phase, run.reason = RunPhase.INTERRUPTED, Reason.INTERRUPTED
-    run.message = "its sandbox ended with the scheduler, and the work in it is lost; a retry begins the case afresh"
+    run.message = "its sandbox ended with the scheduler, and the work in it is lost; resumed, its case begins afresh"
 
 
 def end_superseded(run: RunRecord, successor: str, now: datetime) -> None:

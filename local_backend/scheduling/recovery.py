@@ -76,4 +76,6 @@ async def _settle_sandbox(books: GroupBooks, run: RunRecord) -> bool:
     if not use.running:
         return False
     use.stopped(end)
+    # Whether it rests or not is settled when it is told: this is since when.
+    run.rested_at = end
     return run.turns > 0 and not run.answered

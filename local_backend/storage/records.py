@@ -158,6 +158,8 @@ class RunRecord:
     turns: int = 0
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    rested_at: datetime | None = None
+    """Since when it has not gone on, once it had started: it waits again, is interrupted, or waits at its cap."""
     answered: bool = False
     """Whether its conversation is complete: what is left is its grade."""
     sandbox: SandboxUse | None = None
@@ -169,7 +171,7 @@ class RunRecord:
     def from_row(cls, row: sqlite3.Row) -> "RunRecord":
         """The record of a row."""
         values = dict(row)
-        for name in ("until_at", "started_at", "ended_at", "created_at"):
+        for name in ("until_at", "started_at", "ended_at", "rested_at", "created_at"):
             values[name] = time_from(values[name])
         values["current"] = bool(values["current"])
         values["answered"] = bool(values["answered"])

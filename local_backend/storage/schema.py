@@ -129,6 +129,9 @@ CREATE TABLE speeds (
   PRIMARY KEY (hardware, model)
 ) WITHOUT ROWID;
 """,
+    9: """
+ALTER TABLE runs ADD COLUMN rested_at TEXT;
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import GroupPhase, Verdict
+from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.job import Job
@@ -178,14 +178,19 @@ async def _extend_each(screen: ViewScreen, runs: tuple[AgentRun, ...], cap: Deci
 
 
 def unscored_ended(group: AgentGroup) -> int:
-    """Cases that ended without a verdict that counts."""
+    """Cases that ended without a verdict that counts: all of them where the group was ended before its tasks were made."""
+    if status_of(group).phase.ended and not status_of(group).verdicts:
+        return group.spec.cases
     scored = {verdict.value for verdict in Verdict if verdict.scored}
     return sum(count for name, count in status_of(group).verdicts.items() if name not in scored and name != "Answered")
 
 
 async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:
-    """Ask, then run all unscored cases again."""
+    """Ask, then run all unscored cases again. An interrupted group that has none goes on: whoever asks for one word means the other."""
     count = unscored_ended(group)
+    if not count and status_of(group).phase is GroupPhase.INTERRUPTED:
+        await resume_group(screen, group)
+        return
     if not count:
         screen.notice(f"No case of {group.name} has ended unscored; a verdict stands and is not run again.", Tone.WARN)
         return
@@ -201,7 +206,9 @@ async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:
 async def retry_run(screen: ViewScreen, run: AgentRun) -> None:
     """Run one unscored case again; no question, for nothing is lost by it."""
     status = run_status(run)
-    if not status.phase.ended:
+    if status.phase is RunPhase.INTERRUPTED and run.spec.group is not None:
+        await perform(screen, Resume(group=run.spec.group, **_stamp(screen)))
+    elif not status.phase.ended:
         screen.notice(f"{run.name} has not ended ({status.phase.value}); only an unscored case that ended can run again.", Tone.WARN)
     elif status.verdict is not None and status.verdict.scored:
         screen.notice(f"{run.name} is scored ({status.verdict.value}); a verdict stands.", Tone.WARN)
@@ -212,9 +219,9 @@ async def retry_run(screen: ViewScreen, run: AgentRun) -> None:
 
 
 async def resume_group(screen: ViewScreen, group: AgentGroup) -> None:
-    """Let an interrupted group go on."""
-    if status_of(group).phase is not GroupPhase.INTERRUPTED:
-        screen.notice(f"{group.name} is {status_of(group).phase.value}; only an interrupted group is resumed.", Tone.WARN)
+    """Let an interrupted group go on, or the interrupted runs of one that goes on."""
+    if status_of(group).phase.ended:
+        screen.notice(f"{group.name} has ended ({status_of(group).phase.value}); only what is interrupted is resumed.", Tone.WARN)
         return
     await perform(screen, Resume(group=group.name, **_stamp(screen)))
 

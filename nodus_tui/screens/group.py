@@ -112,8 +112,10 @@ class GroupScreen(TableScreen[AgentRun]):
         self.part("detail", SpanBlock).show(lambda width: clipped((why,), width, most) if why else ((),))
 
     def offer(self) -> Offer:
-        """An interrupted group goes on with a key; so do runs that wait at their own caps."""
-        interrupted = self.state.group is not None and status_of(self.state.group).phase is GroupPhase.INTERRUPTED
+        """What is interrupted goes on with a key; so do runs that wait at their own caps."""
+        group = self.state.group
+        interrupted = bool(self.state.phases[RunPhase.INTERRUPTED])
+        interrupted = interrupted or (group is not None and status_of(group).phase is GroupPhase.INTERRUPTED)
         now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
         return Offer(now=frozenset(action for action, holds in now.items() if holds))
 

@@ -93,7 +93,9 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "extend_waiting", ("C",), "extend all", "Give every run that waits at its own cap one new, higher cap.", _TABLES, changes=True
     ),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
-    KeyAction("resume", ("u",), "resume", "Let an interrupted group go on.", _CAMPAIGN, footer=False, changes=True),
+    KeyAction(
+        "resume", ("u",), "resume", "Let an interrupted group go on, or the interrupted runs of one.", _CAMPAIGN, footer=False, changes=True
+    ),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),

@@ -117,11 +117,11 @@ def waiting_at_own_caps(runs: Iterable[AgentRun]) -> tuple[AgentRun, ...]:
 
 
 def run_seconds(run: AgentRun, now: datetime) -> float:
-    """Seconds in conversation: from the start to the end, or to now."""
+    """Seconds in conversation: from the start to the end, to where it came to rest, or to now."""
     status = run_status(run)
     if status.duration_seconds is not None:
         return status.duration_seconds
-    return seconds_between(status.started_at, now) if status.started_at is not None else 0.0
+    return seconds_between(status.started_at, status.rested_at or now) if status.started_at is not None else 0.0
 
 
 def queue_seconds(run: AgentRun, now: datetime) -> float:

@@ -8,7 +8,7 @@ from console_records import changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
 from textual.events import Key
 
-from nodus_tui.contract.actions import ExtendCap, Kill, Resume
+from nodus_tui.contract.actions import ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.view_state.cells import plain
@@ -154,6 +154,38 @@ async def test_an_interrupted_group_shows_the_key_that_lets_it_go_on(start_at: s
         assert "at once" not in screen_text(app)
         await press(app, pilot, "escape", "enter", "u")
         assert isinstance(backend.acted[0], Resume)
+
+
+@pytest.mark.parametrize(("start_at", "keys"), [(None, "r"), ("fleet", "R"), ("fleet", "r")])
+async def test_the_key_for_retry_means_the_same_where_something_is_interrupted(start_at: str | None, keys: str) -> None:
+    interrupted = run(1, phase=RunPhase.INTERRUPTED, reason=Reason.INTERRUPTED)
+    async with console(
+        ScriptedBackend([group(phase=GroupPhase.INTERRUPTED, verdicts={"Correct": 1})], [interrupted]), start_at=start_at
+    ) as (
+        app,
+        pilot,
+    ):
+        await press(app, pilot, keys)
+        [asked] = app.backend.acted
+        assert isinstance(asked, Resume)
+
+
+async def test_an_interrupted_run_of_a_group_that_goes_on_shows_the_key_too() -> None:
+    lost = run(1, phase=RunPhase.INTERRUPTED, reason=Reason.INTERRUPTED, message="the work in it is lost; resumed, its case begins afresh")
+    backend = ScriptedBackend([group()], [lost, run(2)])
+    async with console(backend, start_at="fleet") as (app, pilot):
+        assert "u resume" in screen_lines(app)[-1]
+        await press(app, pilot, "u")
+        assert isinstance(backend.acted[0], Resume)
+
+
+async def test_a_group_killed_before_its_tasks_were_made_is_retried_as_a_whole() -> None:
+    backend = ScriptedBackend([group(phase=GroupPhase.CANCELLED, verdicts={}, pending=0, going=0)])
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "r")
+        assert "Retry 100 unscored of fleet?" in screen_text(app)
+        await press(app, pilot, "right", "enter")
+        assert isinstance(backend.acted[0], Retry)
 
 
 @pytest.mark.parametrize("width", range(60, 130, 7))

@@ -359,6 +359,37 @@ async def test_stopping_the_work_keeps_everything_and_resume_goes_on(place: Plac
     assert found.money.unconfirmed_usd == 0
 
 
+async def test_to_retry_an_interrupted_group_is_to_resume_it(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=4, max_active=1))
+        await server.until_seen(1)
+        stopping = asyncio.create_task(backend.stop_work(grace_seconds=30))
+        await asyncio.sleep(0)
+        server.hold.set()
+        await stopping
+        # What is left was never begun: no case of it has ended unscored.
+        assert {run.status.phase for run in await runs(backend) if run.status} == {RunPhase.SUCCEEDED, RunPhase.PENDING}
+        killed_only = await backend.act(Retry(group="campaign", reasons=(Reason.KILLED,)))
+        assert not killed_only.changed
+        outcome = await backend.act(Retry(group="campaign"))
+        assert outcome.message == "campaign goes on: 3 unfinished cases gone on with"
+        assert (await at_rest(backend)).coverage.scored == 4
+
+
+async def test_a_group_that_was_killed_before_its_tasks_existed_is_retried_with_all_its_cases(place: Place, server: ModelServer) -> None:
+    async with place.backend("look") as onlooker:
+        await launch(place, onlooker, environment(), agent(), group(tasks=3))
+        assert (await onlooker.act(Kill(kind="AgentGroup", name="campaign"))).changed
+    async with place.backend() as backend:
+        assert (await status(backend)).phase is GroupPhase.CANCELLED
+        assert await runs(backend) == []
+        outcome = await backend.act(Retry(group="campaign"))
+        assert (outcome.changed, outcome.message) == (True, "campaign goes on, with a new timeout: its tasks are made")
+        found = await at_rest(backend)
+    assert (found.phase, found.coverage.scored) == (GroupPhase.COMPLETED, 3)
+
+
 async def test_stopping_at_once_charges_the_calls_in_flight(place: Place, server: ModelServer) -> None:
     server.hold = asyncio.Event()
     async with place.backend() as backend:
@@ -369,6 +400,27 @@ async def test_stopping_at_once_charges_the_calls_in_flight(place: Place, server
     assert found.phase is GroupPhase.INTERRUPTED
     assert found.money.unconfirmed_usd == found.money.model_usd > 0
     assert found.money.reserved_usd == 0
+
+
+async def test_the_time_of_a_run_stands_still_while_it_rests_and_goes_on_with_it(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        await server.until_seen(1)
+        assert (await run_status(backend, "campaign-c001")).rested_at is None
+        place.clock.ahead = timedelta(seconds=7)
+        await backend.stop_work(grace_seconds=0)
+        place.clock.ahead = timedelta(hours=1)
+        rested, unstarted = await run_status(backend, "campaign-c001"), await run_status(backend, "campaign-c002")
+        assert rested.phase is RunPhase.INTERRUPTED
+        assert rested.started_at is not None
+        assert rested.rested_at is not None
+        assert timedelta(seconds=7) <= rested.rested_at - rested.started_at < timedelta(minutes=1)
+        assert unstarted.rested_at is None
+        server.hold.set()
+        await backend.act(Resume(group="campaign"))
+        assert (await at_rest(backend)).phase is GroupPhase.COMPLETED
+        assert (await run_status(backend, "campaign-c001")).rested_at is None
 
 
 async def test_applying_the_same_group_again_changes_nothing_and_pays_nothing(place: Place, server: ModelServer) -> None:

@@ -1,10 +1,13 @@
 """The run's state: facts, wrapped conversation, calls."""
 
+from datetime import timedelta
+
 from console_records import NOW, conversation, run, scored, tool_conversation, tool_run, usd
 
-from nodus_tui.contract.phases import RunPhase, Verdict
+from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.run import CALL_COLUMNS, RunState, short_image
+from nodus_tui.view_state.run_columns import run_seconds
 
 
 def texts(lines) -> list[str]:
@@ -138,3 +141,11 @@ def test_images_are_shown_with_the_first_digits_of_their_digests() -> None:
         "python:3.13",
         "",
     ]
+
+
+def test_the_time_of_a_run_that_rests_stands_still() -> None:
+    begun = {"started_at": NOW - timedelta(hours=2), "phase": RunPhase.INTERRUPTED, "reason": Reason.INTERRUPTED}
+    rested = run(1, **begun, rested_at=NOW - timedelta(hours=1, minutes=57))
+    assert run_seconds(rested, NOW) == run_seconds(rested, NOW + timedelta(days=1)) == 180
+    going = run(1, started_at=NOW - timedelta(minutes=1), phase=RunPhase.RUNNING)
+    assert run_seconds(going, NOW) == 60

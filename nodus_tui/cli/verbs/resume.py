@@ -31,7 +31,7 @@ def command(
     no_wait: bool,
     quiet: bool,
 ) -> int:
-    """Let the interrupted GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice."""
+    """Let what is interrupted of GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice."""
 
     async def plan(_: Backend) -> Sequence[Action]:
         return [Resume(group=group, author=author(), why=why)]

@@ -29,7 +29,7 @@ _REASONS = (
 @click.command("retry")
 @click.argument("group", type=TargetType())
 @click.argument("runs", type=TargetType(), nargs=-1, metavar="[RUN...]")
-@click.option("--interrupted", is_flag=True, help="The interrupted ones (short for --reason Interrupted).")
+@click.option("--interrupted", is_flag=True, help="Those that are interrupted, as `resume` does it.")
 @click.option(
     "--reason",
     "reasons",
@@ -65,7 +65,7 @@ def command(
 ) -> int:
     """Run the unscored cases of GROUP again, all of them or those of the named RUNs and filters; then wait and print as `run` does.
 
-    A scored case is never run again: its verdict stands.
+    A scored case is never run again: its verdict stands. An interrupted group goes on, as with `resume`.
     """
     chosen = tuple(Reason(each) for each in reasons) + ((Reason.INTERRUPTED,) if interrupted else ())
     action = Retry(group=group, runs=runs, reasons=chosen, verdicts=tuple(Verdict(each) for each in verdicts), author=author(), why=why)

@@ -97,6 +97,8 @@ class AgentRunStatus(ContractModel):
     created_at: UTCTime
     started_at: UTCTime | None = None
     ended_at: UTCTime | None = None
+    rested_at: UTCTime | None = None
+    """Since when it has not gone on, once it had started: it waits again, is interrupted, or waits at its cap; null while it goes on."""
     queued_seconds: float = 0
     """From creation to start, or to now or the end where it never started."""
     duration_seconds: float | None = None

@@ -77,9 +77,11 @@ class LocalEnvironments:
         return f"{reference}@{versions.get(reference, '1')}"
 
     async def _engine(self, resolved: ResolvedEnvironment) -> str | None:
-        if not resolved.in_sandbox:
-            return None
+        return await self.grading_engine(resolved.name) if resolved.in_sandbox else None
+
+    async def grading_engine(self, name: str) -> str:
+        """The engine that makes the sandboxes in which an environment's answers are graded. Raises NodusError."""
         try:
             return (await self._pool.facts()).engine
         except SandboxError as error:
-            raise NodusError(ErrorCode.UNAVAILABLE, f"{resolved.name} is graded in sandboxes: {error}") from error
+            raise NodusError(ErrorCode.UNAVAILABLE, f"{name} is graded in sandboxes: {error}") from error

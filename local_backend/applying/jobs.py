@@ -13,7 +13,8 @@ from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.money import nano_ceiling, nano_from_usd
-from nodus_tui.contract.resources.job import Job, JobSpec
+from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 from nodus_tui.statistics.hardware_rates import slice_rate
 
@@ -29,7 +30,7 @@ class JobPlanning:
     async def job(self, document: LoadedDocument, job: Job) -> None:
         """A new job to run; one that exists is never changed."""
         plan, known = self._planning.plan, self._planning.known
-        if await self._stands_already(document, job):
+        if await stands_already(self._planning, document, job):
             return
         reason = unsupported(job.spec)
         if reason:
@@ -43,7 +44,7 @@ class JobPlanning:
             name=job.name,
             metadata=job.metadata.to_document(),
             spec=job.spec.to_document(),
-            folder=_folder(document),
+            folder=folder_of(document),
             cap=nano_from_usd(job.spec.max_cost_usd),
             rate=0 if rate is None else nano_ceiling(rate),
             created_at=self._planning.now,
@@ -53,27 +54,6 @@ class JobPlanning:
         plan.jobs.append(JobNeed(job.name, job.spec, record.folder))
         message = f"Job {job.name} is valid, but {reason}: apply refuses it" if reason else ""
         plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="unchanged" if reason else "created", message=message))
-
-    async def _stands_already(self, document: LoadedDocument, job: Job) -> bool:
-        if document.in_doubt("metadata", "name"):
-            return False
-        rows = await self._planning.store.read("SELECT * FROM jobs WHERE name = ?", (job.name,))
-        if not rows:
-            return False
-        record = JobRecord.from_row(rows[0])
-        same_place = job.spec.working_dir is None or Path(job.spec.working_dir).is_absolute() or record.folder == _folder(document)
-        if JobSpec.model_validate(record.spec) == job.spec and same_place:
-            applied = AppliedDocument(kind="Job", name=job.name, outcome="unchanged", message=record.phase)
-            self._planning.plan.applied.append(applied)
-        elif not document.in_doubt("spec"):
-            self._planning.plan.conflicts.append(
-                document.fault(
-                    ("metadata", "name"),
-                    f"there is a Job {job.name} with another spec ({record.phase}), and a job is never changed: give this one another "
-                    "name, or delete that one first",
-                )
-            )
-        return True
 
     def _working_folder(self, document: LoadedDocument, job: Job) -> list[Fault]:
         named = job.spec.working_dir
@@ -118,5 +98,33 @@ class JobPlanning:
         return []
 
 
-def _folder(document: LoadedDocument) -> str | None:
+def folder_of(document: LoadedDocument) -> str | None:
+    """Where relative paths in a document start; None where nothing says so."""
     return str(document.folder.absolute()) if document.folder else None
+
+
+async def stands_already(planning: Planning, document: LoadedDocument, job: Job | TrainingJob) -> bool:
+    """Whether there is a job of that name, of whichever kind: the same stays as it is, and another one is a conflict."""
+    if document.in_doubt("metadata", "name"):
+        return False
+    rows = await planning.store.read("SELECT * FROM jobs WHERE name = ?", (job.name,))
+    if not rows:
+        return False
+    record = JobRecord.from_row(rows[0])
+    if record.kind == job.kind and type(job.spec).model_validate(record.spec) == job.spec and _same_place(record, document, job):
+        planning.plan.applied.append(AppliedDocument(kind=job.kind, name=job.name, outcome="unchanged", message=record.phase))
+    elif not document.in_doubt("spec"):
+        planning.plan.conflicts.append(
+            document.fault(
+                ("metadata", "name"),
+                f"there is a {record.kind} {job.name} with another spec ({record.phase}), and a job is never changed: give this one "
+                "another name, or delete that one first",
+            )
+        )
+    return True
+
+
+def _same_place(record: JobRecord, document: LoadedDocument, job: Job | TrainingJob) -> bool:
+    """Whether what is relative in the spec means the same as it did."""
+    named = job.spec.include_paths if isinstance(job, TrainingJob) else (job.spec.working_dir or "/",)
+    return record.folder == folder_of(document) or all(Path(each).is_absolute() for each in named)

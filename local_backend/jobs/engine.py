@@ -145,10 +145,10 @@ class JobEngine:
             _log.warning("model servers that nobody uses were not stopped: %s", error)
         await self.servers.aclose()
 
-    def refusal(self, name: str, spec: JobSpec, folder: str | None) -> str:
+    def refusal(self, name: str, spec: JobSpec, folder: str | None, kind: str = "Job") -> str:
         """Why this machine cannot run a job that was just asked for; empty where it can."""
         reason = impossible(_share(name, spec), self._machine) or missing(spec, folder, self._environ)
-        return f"Job {name}: {reason}" if reason else ""
+        return f"{kind} {name}: {reason}" if reason else ""
 
     async def _load(self) -> None:
         rows = await self._store.read("SELECT * FROM jobs WHERE phase IN ('Pending', 'Running', 'Serving') ORDER BY seq")

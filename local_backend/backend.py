@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from local_backend.applying.applier import Applier
 from local_backend.applying.plan import Plan
+from local_backend.budgets.book import Work
 from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
 from local_backend.environments_here import LocalEnvironments
@@ -35,10 +36,13 @@ from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.space import MIB, SpaceGuard
-from local_backend.storage.store import Store
+from local_backend.storage.store import Statement, Store
 from local_backend.storage.workspace import Workspace
+from local_backend.training.desk import TrainingDesk
+from local_backend.sweeps.actions import SweepActions
+from local_backend.sweeps.engine import Surroundings, SweepEngine
 from nodus_tui import __version__
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
@@ -52,9 +56,10 @@ from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
+from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.statistics.hardware_rates import rates_with
 
 _log = logging.getLogger(__name__)
@@ -100,17 +105,24 @@ class LocalBackend:
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
         self._reader = Reader(store, clock, self._check, self._job_desk)
         self._requests = Requests(store, clock)
+        self._training = TrainingDesk(
+            str(workspace.home), configuration.evaluate, environ, self._catalogue, self._environments.grading_engine
+        )
         self._applier = Applier(
             store,
             self._catalogue,
             self._environments,
             clock,
+            training=self._training,
             rates=rates_with(configuration.rates),
             grace=configuration.jobs.stop_grace,
         )
         self._scheduler: Scheduler | None = None
         self._actions: Actions | None = None
         self._jobs: JobEngine | None = None
+        self._sweeps: SweepEngine | None = None
+        self._sweep_actions: SweepActions | None = None
+        store.on_commit(self._wake_sweeps)
         self._keeper: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         """One owning at a time; held while the lock is taken for a single request."""
@@ -167,9 +179,12 @@ class LocalBackend:
             may_start=may_start,
             reap=self._desk.reap_quietly,
             min_free_bytes=self._space.floor,
+            work_of=self._training.work_now,
         )
         self._scheduler.also_stopped_by_budgets = self._jobs.stop_for_budget
         self._scheduler.serve_from(self._jobs.servers)
+        self._sweeps = SweepEngine(self._store, self._clock, self._sweeps_surroundings(), may_start=may_start)
+        self._sweep_actions = SweepActions(self._sweeps, self._clock)
         try:
             if self._desk.used and may_start:
                 await self._desk.reap_quietly()
@@ -177,9 +192,12 @@ class LocalBackend:
             await asyncio.to_thread(self._desk.artifacts.sweep, {row["name"] for row in rows})
             await self._scheduler.open()
             await self._jobs.open()
+            await self._sweeps.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)
             await self._scheduler.start_unfinished()
+            if may_start:
+                self._sweeps.start()
         except BaseException:
             await self._let_go_of_scheduler()
             raise
@@ -188,7 +206,34 @@ class LocalBackend:
         await self._let_go_of_scheduler()
         self._workspace.disown()
 
+    def _sweeps_surroundings(self) -> Surroundings:
+        return Surroundings(
+            launch=self._launch_cell,
+            perform=self._perform,
+            unpaid=self._unpaid,
+            shortage=self._space.shortage,
+            stop_groups=self._stop_groups,
+        )
+
+    def _wake_sweeps(self) -> None:
+        if self._sweeps is not None:
+            self._sweeps.wake()
+
+    async def _launch_cell(self, resource: Resource, folder: Path | None, pins: Mapping[str, int], also: Sequence[Statement]) -> None:
+        await self._apply_here(SpecBundle((LoadedDocument(resource, "<sweep>", 0, folder),)), pins=pins, also=also)
+
+    def _unpaid(self, metadata: Mapping[str, object]) -> str:
+        refusal = self._scheduler.budgets.of(Work.of(metadata)).refusal() if self._scheduler is not None else None
+        return refusal.message if refusal is not None else ""
+
+    async def _stop_groups(self, groups: tuple[str, ...], grace_seconds: float) -> None:
+        if self._scheduler is not None and groups:
+            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
+
     async def _let_go_of_scheduler(self) -> None:
+        if self._sweeps is not None:
+            await self._sweeps.aclose()
+        self._sweeps, self._sweep_actions = None, None
         scheduler, self._scheduler, self._actions = self._scheduler, None, None
         jobs, self._jobs = self._jobs, None
         if jobs is not None:
@@ -307,15 +352,19 @@ class LocalBackend:
         if form == "apply":
             outcome = await self._apply_here(unpack_bundle(payload))
             return outcome.model_dump_json(by_alias=True)
-        if self._actions is None:
+        if self._sweep_actions is None:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
         action = _ACTION.validate_json(payload)
-        action = action.model_copy(update={"author": action.author or author})
-        if isinstance(action, JobAction) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
-            done = await self._jobs.perform(action)
-        else:
-            done = await self._actions.perform(action)
+        done = await self._sweep_actions.perform(action.model_copy(update={"author": action.author or author}))
         return done.model_dump_json(by_alias=True)
+
+    async def _perform(self, action: Action) -> ActionOutcome:
+        """Act on what is no sweep. What is a sweep's cell comes here after its sweep was asked."""
+        if self._actions is None:
+            raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
+        if isinstance(action, JobAction) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
+            return await self._jobs.perform(action)
+        return await self._actions.perform(action)
 
     # The contract.
 
@@ -329,23 +378,26 @@ class LocalBackend:
         text = await self._ask("apply", pack_bundle(bundle), author=author, request_id=request_id)
         return ApplyOutcome.model_validate_json(text)
 
-    async def _apply_here(self, bundle: SpecBundle) -> ApplyOutcome:
+    async def _apply_here(
+        self, bundle: SpecBundle, *, pins: Mapping[str, int] | None = None, also: Sequence[Statement] = ()
+    ) -> ApplyOutcome:
+        """Create or change everything, or nothing. A sweep's cell comes with its agents' revisions, and what is written beside it."""
         async with self._applying:
-            plan = await self._applier.plan(bundle)
+            plan = await self._applier.plan(bundle, pins=pins)
             plan.refuse(dry_run=False)
             await self._desk.refuse_what_cannot_be_had(plan.needs)
             self._refuse_jobs(plan)
             if self._scheduler is not None:
                 self._scheduler.refuse_unpaid(plan.paid_from)
             if plan.statements:
-                await self._store.commit(plan.statements)
+                await self._store.commit([*plan.statements, *also])
         await self._after_apply(plan)
         return ApplyOutcome(dry_run=False, documents=tuple(plan.applied))
 
     def _refuse_jobs(self, plan: Plan) -> None:
         if self._jobs is None:
             return
-        reasons = [reason for need in plan.jobs if (reason := self._jobs.refusal(need.name, need.spec, need.folder))]
+        reasons = [reason for need in plan.jobs if (reason := self._jobs.refusal(need.name, need.spec, need.folder, need.kind))]
         if reasons:
             raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
 
@@ -363,6 +415,11 @@ class LocalBackend:
             await self._scheduler.let_go(name)
         for name in plan.launches:
             await self._scheduler.start(name)
+        if self._sweeps is not None and self._sweep_actions is not None:
+            for name in plan.sweeps:
+                await self._sweeps.take_in(name)
+            for name, cap, max_parallel in plan.sweep_changes:
+                await self._sweep_actions.change(name, cap, max_parallel)
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
@@ -382,6 +439,11 @@ class LocalBackend:
         """The results of a group as they stand."""
         self._check()
         return await self._reader.results(group)
+
+    async def sweep_results(self, sweep: str) -> SweepResults:
+        """A sweep's cells and what they have come to."""
+        self._check()
+        return await self._reader.sweep_results(sweep)
 
     async def transcript(self, run: str) -> Transcript:
         """A run's conversation and calls."""
@@ -510,11 +572,15 @@ class LocalBackend:
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""
+        if self._sweeps is not None and not groups:
+            await self._sweeps.rest()
         if self._scheduler is not None:
             await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
 
     async def hand_over(self, *, grace_seconds: float) -> None:
         """Start nothing more here and let calls in flight end within the grace; the groups are left as they are, for the next scheduler."""
+        if self._sweeps is not None:
+            self._sweeps.hold()
         if self._scheduler is not None:
             await self._scheduler.stop(StopOrder.PAUSE, grace_seconds=grace_seconds)
 

@@ -13,6 +13,9 @@ from local_backend.reporting import group_resource, results_of, run_resource, sa
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
 from local_backend.storage.store import Store
+from local_backend.storage.sweep_records import SweepRecord
+from local_backend.sweeps.reading import find_sweep, list_sweeps, read_results
+from local_backend.sweeps.telling import sweep_resource
 from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
@@ -26,6 +29,7 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.sweep_results import SweepResults
 
 POLL_SECONDS = 0.2
 """How often another process's commits are looked for."""
@@ -63,6 +67,8 @@ class Reader:
             return group_resource(await self.group(name))
         if kind in _JOB_KINDS:
             return self._jobs.resource(await self._jobs.record(name, kind))
+        if kind == "Sweep":
+            return await find_sweep(self._store, name)
         if kind == "AgentRun":
             run, group = await self._run(name)
             return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
@@ -118,10 +124,14 @@ class Reader:
             )
             jobs = [self._jobs.resource(JobRecord.from_row(row)) for row in rows]
             return _page([each for each in jobs if not query.project or each.metadata.project == query.project], query.limit)
-        rows = await self._store.read(
-            "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
-        )
-        found = [_definition(row) for row in rows]
+        found: list[Resource]
+        if kind == "Sweep":
+            found = [*await list_sweeps(self._store, after=query.after, limit=query.limit + 1)]
+        else:
+            rows = await self._store.read(
+                "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
+            )
+            found = [_definition(row) for row in rows]
         return _page([each for each in found if not query.project or each.metadata.project == query.project], query.limit)
 
     async def _runs(self, query: Query) -> list[AgentRun]:
@@ -155,6 +165,10 @@ class Reader:
         rows = await self._store.read("SELECT * FROM runs WHERE group_name = ? ORDER BY seq", (name,))
         return results_of(group, [RunRecord.from_row(row) for row in rows], self._clock())
 
+    async def sweep_results(self, name: str) -> SweepResults:
+        """A sweep's cells and what they have come to."""
+        return await read_results(self._store, name, self._clock)
+
     async def sandbox_costs(self, names: Sequence[str]) -> dict[str, Decimal]:
         """What the sandboxes of some runs cost up to now, in US dollars, by run."""
         marks = ", ".join("?" for _ in names)
@@ -178,13 +192,14 @@ class Reader:
     async def snapshot(self, runs_of: str | None) -> Snapshot:
         """All groups and some runs, at one cursor."""
         wanted = "1" if runs_of == "" else "group_name = ?"
-        cursor, groups, runs, jobs, budgets = await self._store.read_many(
+        cursor, groups, runs, jobs, budgets, sweeps = await self._store.read_many(
             [
                 ("SELECT coalesce(max(cursor), 0) AS cursor FROM events", ()),
                 ("SELECT * FROM groups ORDER BY seq", ()),
                 (f"SELECT * FROM runs WHERE {wanted} ORDER BY seq", () if runs_of == "" else (runs_of,)),  # noqa: S608 - constants
                 ("SELECT * FROM jobs ORDER BY seq", ()),
                 ("SELECT * FROM resources WHERE kind = 'Budget' ORDER BY created_at, name", ()),
+                ("SELECT * FROM sweeps ORDER BY seq", ()),
             ]
         )
         jobs_of_any_kind = [self._jobs.resource(JobRecord.from_row(row)) for row in jobs]
@@ -195,6 +210,7 @@ class Reader:
             jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, Job)),
             training_jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, TrainingJob)),
             budgets=tuple(found for row in budgets if isinstance(found := _definition(row), Budget)),
+            sweeps=tuple(sweep_resource(SweepRecord.from_row(row)) for row in sweeps),
         )
 
     async def watch(self, after: int) -> AsyncIterator[EventBatch]:

@@ -39,7 +39,8 @@ class Planning:
     plan: Plan
     bundle: SpecBundle
     environments: dict[str, Environment]
-    agents: dict[str, tuple[Agent, int, LoadedDocument]] = field(default_factory=dict)
+    agents: dict[str, tuple[Agent, int, LoadedDocument | None]] = field(default_factory=dict)
+    """Agents of the bundle with the revisions that they will have, and their documents; pinned ones have none."""
     broken: set[str] = field(default_factory=set)
     """Environments of the bundle that have faults."""
     unsure: set[str] = field(default_factory=set)
@@ -56,6 +57,25 @@ class Planning:
     def store(self) -> Store:
         """Where the workspace is read."""
         return self.known.store
+
+    async def refuse_names_of_cells(self, document: LoadedDocument) -> None:
+        """A group or a job that would take the name of a sweep's cell which is still to be launched."""
+        kind, name = document.resource.kind, document.resource.name
+        if kind not in {"AgentGroup", "Job", "TrainingJob"} or document.in_doubt("metadata", "name"):
+            return
+        rows = await self.store.read("SELECT sweep FROM sweep_cells WHERE name = ? AND kind = ? AND NOT launched", (name, kind))
+        if rows:
+            said = f"{name} is a cell of sweep {rows[0]['sweep']}, which launches it: give this one another name"
+            self.plan.conflicts.append(document.fault(("metadata", "name"), said))
+
+    async def refuse_raise_of_cell(self, document: LoadedDocument, group: str, cap: int) -> None:
+        """A sweep's cell whose document says a higher cap than it has: its sweep must be asked, which an apply does not."""
+        if not any(name == group and higher != cap for name, higher, _ in self.plan.raises):
+            return
+        rows = await self.store.read("SELECT sweep FROM sweep_cells WHERE name = ? AND kind = 'AgentGroup'", (group,))
+        if rows:
+            said = f"{group} is a cell of sweep {rows[0]['sweep']}, which must have the money: raise its cap with extend-cap group/{group}"
+            self.plan.conflicts.append(document.fault(("spec", "maxCostUSD"), said))
 
     def without_engine(self, document: LoadedDocument) -> None:
         """A valid document of a kind that nothing here runs yet."""

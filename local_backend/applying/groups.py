@@ -28,9 +28,10 @@ class GroupPlanning:
         if rows and not document.in_doubt("metadata", "name"):
             record = GroupRecord.from_row(rows[0])
             changed = self._planning.agents.get(group.spec.agent)
-            if changed is not None and changed[1] != record.agent_revision:
+            if changed is not None and changed[2] is not None and changed[1] != record.agent_revision:
                 self._usable_model(document, changed[0], changed[2])
             existing_group(self._planning.plan, document, group, record)
+            await self._planning.refuse_raise_of_cell(document, group.name, record.cap)
             return
         before = len(self._planning.plan.faults)
         if len(group.name) > LONGEST_GROUP_NAME and not document.in_doubt("metadata", "name"):

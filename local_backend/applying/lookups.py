@@ -14,6 +14,8 @@ from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
 from local_backend.models.served import ServedFamily
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
+from local_backend.training.desk import TrainingDesk
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.statistics.hardware_rates import DEFAULT_RATES
@@ -45,10 +47,12 @@ class Lookups:
         environments: Environments,
         clock: Callable[[], datetime],
         *,
+        training: TrainingDesk,
         rates: Mapping[str, Decimal] = DEFAULT_RATES,
         grace: timedelta = _NO_GRACE,
     ) -> None:
         self.store = store
+        self.training = training
         self.rates = rates
         """US dollars an hour by hardware."""
         self.grace = grace
@@ -69,9 +73,20 @@ class Lookups:
             return None
         return Agent.model_validate_json(rows[0]["document"]), int(json.loads(rows[0]["status"])["revision"])
 
+    async def agent_at(self, name: str, revision: int) -> Agent:
+        """An agent as it was at a revision. Raises NodusError NotFound."""
+        rows = await self.store.read("SELECT spec FROM agent_revisions WHERE agent = ? AND revision = ?", (name, revision))
+        if not rows:
+            raise NodusError.not_found("Agent", f"{name} r{revision}")
+        return Agent.model_validate({"metadata": {"name": name}, "spec": json.loads(rows[0]["spec"])})
+
     def model_of(self, agent: Agent, served: Mapping[str, ServedFamily]) -> ResolvedModel:
         """The model that the agent's runs would talk to: of the catalogue, or one of those that jobs serve. Raises CatalogueProblem."""
         return self._catalogue.resolve(agent.spec.model.families, served)
+
+    def family(self, name: str, served: Mapping[str, ServedFamily]) -> ResolvedModel:
+        """The model of one family, likewise. Raises CatalogueProblem."""
+        return self._catalogue.resolve([name], served)
 
     def in_catalogue(self, family: str) -> bool:
         """Whether the catalogue itself has a family."""

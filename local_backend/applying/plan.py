@@ -29,6 +29,7 @@ class JobNeed:
     name: str
     spec: JobSpec
     folder: str | None
+    kind: str = "Job"
 
 
 @dataclass
@@ -54,6 +55,10 @@ class Plan:
     """New jobs: whether this machine can run them is asked when they are applied, not when they are checked."""
     raises: list[tuple[str, int, int]] = field(default_factory=list)
     """Groups whose cap (nano-dollars) and maxActive change in place."""
+    sweeps: list[str] = field(default_factory=list)
+    """New sweeps."""
+    sweep_changes: list[tuple[str, int, int]] = field(default_factory=list)
+    """Sweeps whose cap (nano-dollars) and maxParallel change in place."""
 
     def refuse(self, *, dry_run: bool) -> None:
         """Raise NodusError when anything stands against the apply. With dry_run, a missing engine does not."""

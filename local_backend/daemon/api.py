@@ -43,6 +43,7 @@ from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.contract.wording import quoted
 
 _LARGEST_CURSOR = 2**63 - 1
@@ -128,6 +129,11 @@ def _reading(backend: Backend) -> APIRouter:
         """The results of a group as they stand."""
         return answer(await backend.results(name))
 
+    @router.get("/sweeps/{name}/results", response_model=SweepResults)
+    async def sweep_results(name: str) -> Response:
+        """A sweep's cells and what they have come to."""
+        return answer(await backend.sweep_results(name))
+
     @router.get("/runs/{name}/transcript", response_model=Transcript)
     async def transcript(name: str) -> Response:
         """A run's conversation and calls."""
@@ -135,7 +141,7 @@ def _reading(backend: Backend) -> APIRouter:
 
     @router.get("/snapshot", response_model=Snapshot)
     async def snapshot(runs_of: Annotated[str | None, Query(alias="runsOf")] = None) -> Response:
-        """All groups, and the runs of one group; of every group with an empty `runsOf`, of none without it."""
+        """All groups, jobs, budgets and sweeps, and the runs of one group; of every group with an empty `runsOf`, of none without it."""
         return json_answer(await snapshot_text(await backend.snapshot(runs_of=runs_of)))
 
     return router

@@ -90,9 +90,9 @@ async def page_text(page: Page) -> str:
 
 async def snapshot_text(snapshot: Snapshot) -> str:
     """A snapshot as JSON."""
-    lists = (snapshot.groups, snapshot.runs, snapshot.jobs, snapshot.budgets)
-    groups, runs, jobs, budgets = [await list_text(each) for each in lists]
-    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs},"budgets":{budgets}}}'
+    lists = (snapshot.groups, snapshot.runs, snapshot.jobs, snapshot.budgets, snapshot.sweeps)
+    groups, runs, jobs, budgets, sweeps = [await list_text(each) for each in lists]
+    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs},"budgets":{budgets},"sweeps":{sweeps}}}'
 
 
 async def list_text(items: Sequence[ContractModel]) -> str:

@@ -122,6 +122,12 @@ class SweepEngine:
             self._sweeps[name] = OpenSweep.of(SweepRecord.from_row(sweeps[0]), [CellRecord.from_row(row) for row in cells])
         return self._sweeps[name]
 
+    async def take_in(self, name: str) -> None:
+        """A sweep was made."""
+        async with self.lock:
+            await self.sweep(name)
+        self.wake()
+
     def forget(self, name: str) -> None:
         """A sweep was deleted."""
         self._sweeps.pop(name, None)

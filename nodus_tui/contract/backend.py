@@ -21,6 +21,7 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.sweep_results import SweepResults
 
 ENTRY_POINT_GROUP = "nodus_tui.backends"
 """Where backends register a `BackendFactory` under their name."""
@@ -128,6 +129,10 @@ class Backend(Protocol):
         """The results of a group as they stand."""
         ...
 
+    async def sweep_results(self, sweep: str) -> SweepResults:
+        """A sweep's cells and what they have come to."""
+        ...
+
     async def transcript(self, run: str) -> Transcript:
         """A run's conversation and calls."""
         ...
@@ -137,7 +142,7 @@ class Backend(Protocol):
         ...
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
-        """All groups and jobs, and the runs of one group (`""` means of every group, None of none)."""
+        """All groups, jobs, budgets and sweeps, and the runs of one group (`""` means of every group, None of none)."""
         ...
 
     def watch(self, *, after: int) -> AsyncIterator[EventBatch]:

@@ -9,6 +9,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 
 
@@ -19,9 +20,10 @@ class Event(ContractModel):
     at: UTCTime
     change: Literal["Created", "Changed", "Deleted"]
     kind: str
+    """A resource's, or `SweepCell`, whose status has the fields of `sweep_results.SweepCell`."""
     name: str
     group: str = ""
-    """The AgentGroup that a run belongs to."""
+    """The AgentGroup that a run belongs to, or the Sweep of a cell."""
     spec: dict[str, JsonValue] = Field(default_factory=dict)
     """Changed fields of the spec; the whole spec when created."""
     status: dict[str, JsonValue] = Field(default_factory=dict)
@@ -47,3 +49,4 @@ class Snapshot(ContractModel):
     jobs: tuple[Job, ...] = ()
     training_jobs: tuple[TrainingJob, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()

@@ -25,6 +25,7 @@ from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.packing import pack_bundle
+from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive
 from nodus_tui.remote.pieces import file_bytes, gold_cases
@@ -110,6 +111,12 @@ class RemoteBackend:
         if not group:
             raise NodusError.not_found("AgentGroup", group)
         return await self._channel.get(GroupResults, f"/groups/{_segment(group)}/results")
+
+    async def sweep_results(self, sweep: str) -> SweepResults:
+        """A sweep's cells and what they have come to."""
+        if not sweep:
+            raise NodusError.not_found("Sweep", sweep)
+        return await self._channel.get(SweepResults, f"/sweeps/{_segment(sweep)}/results")
 
     async def transcript(self, run: str) -> Transcript:
         """A run's conversation and calls."""

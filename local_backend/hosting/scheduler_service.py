@@ -19,6 +19,7 @@ from local_backend.hosting.places import is_alive, new_record, read_record, remo
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.contract.configuration import SchedulerSettings
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.resources.job import JobStatus
 
 _log = logging.getLogger(__name__)
 
@@ -123,4 +124,9 @@ async def _unfinished(backend: LocalBackend) -> bool:
         _log.error("the workspace cannot be read: %s", error.detail)
         return True
     going = any(group.status is not None and not group.status.phase.at_rest for group in snapshot.groups)
-    return going or any(job.status is not None and not job.status.ended for job in snapshot.jobs)
+    return going or any(job.status is not None and _goes_on(job.status) for job in snapshot.jobs)
+
+
+def _goes_on(status: JobStatus) -> bool:
+    """Whether a scheduler is needed for it: not for a server that waits for somebody to use it, who will start a scheduler."""
+    return not status.ended and status.reason != "WaitingForUsers"

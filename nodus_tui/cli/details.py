@@ -9,7 +9,7 @@ from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
 from nodus_tui.contract.resources.budget import Budget
-from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.text import safe_text
 from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
@@ -75,10 +75,32 @@ def _job(job: Job) -> list[tuple[str, str]]:
     ]
     if status is None:
         return pairs
+    return [*pairs, *_serving(job), *_job_status(job, status)]
+
+
+def _serving(job: Job) -> list[tuple[str, str]]:
+    """What it serves, where and how well, and who uses it."""
+    serve, serving = job.spec.serve, job.status.serving if job.status else None
+    if serve is None or serving is None:
+        return []
+    since = f" since {time_text(serving.since)}" if serving.since else ""
+    health = "answers" if serving.answering else "does not answer"
+    stays = "kept up" if serve.keep else f"stops {duration_text(serve.stop_after)} after the last one that uses it"
+    return [
+        ("Serves", f"{serving.family}, asked for as {serving.model}"),
+        ("Address", serving.address or f"port {serve.port}, while it runs"),
+        ("Health", f"GET {serve.health_path} {health}{since}" if serving.address else f"GET {serve.health_path}"),
+        ("Used by", ", ".join(serving.users) or ("nobody now" if serving.address else "nobody")),
+        ("Stays up", stays + (f": {time_text(serving.stops_at)}" if serving.stops_at else "")),
+        ("Restarts", f"{serving.restarts} of {serve.restarts}" if serve.restarts else ""),
+    ]
+
+
+def _job_status(job: Job, status: JobStatus) -> list[tuple[str, str]]:
+    spec = job.spec
     kept = [f"{each.path}  {each.bytes:,} bytes  sha256 {each.sha256}" for each in status.outputs]
     more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp job/{job.name}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
-        *pairs,
         ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)),
         ("Exit code", "" if status.exit_code is None else str(status.exit_code)),
         ("Cost", f"{display_usd(status.cost_usd)} of {display_usd(spec.max_cost_usd)}, at {display_usd(status.rate_usd)} an hour"),

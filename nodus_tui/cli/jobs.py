@@ -20,7 +20,7 @@ _WAIT_SECONDS = 10.0
 """How long one request for more of a log waits for it."""
 _PIECE_BYTES = 1 << 18
 _CAP_REASONS = frozenset({"MaxCostReached", "BudgetExceeded"})
-_NOT_ABOUT_THE_COMMAND = frozenset({"Timeout", "InfrastructureFailure"})
+_NOT_ABOUT_THE_COMMAND = frozenset({"Timeout", "StartTimeout", "NotAnswering", "InfrastructureFailure"})
 
 Write = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.text import safe_text
@@ -56,7 +56,8 @@ def display_for(*, quiet: bool) -> Display:
 
 def progress_line(name: str, status: AgentGroupStatus) -> str:
     """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`."""
-    return "; ".join(part for part in (_standing(name, status), _rate(status), _money(status)) if part)
+    waits = status.message if status.reason is Reason.WAITING_FOR_MODEL else ""
+    return "; ".join(part for part in (_standing(name, status), waits, _rate(status), _money(status)) if part)
 
 
 def _standing(name: str, status: AgentGroupStatus) -> str:

@@ -23,7 +23,7 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "Agent": ("NAME", "REVISION", "CAP", "MODEL", "UPDATED"),
     "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
-    "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "COMMAND"),
+    "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "SERVES", "COMMAND"),
     "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
@@ -122,7 +122,7 @@ def _job(job: Job) -> tuple[str, ...]:
     status, cap = job.status, display_usd(job.spec.max_cost_usd)
     command = command_text(job.spec.command, _COMMAND_CHARACTERS) or job.spec.image or ""
     if status is None:
-        return job.name, "-", "-", "-", "-", cap, "-", "-", command
+        return job.name, "-", "-", "-", "-", cap, "-", "-", serves_text(job), command
     took = None if status.started_at is None or status.ended_at is None else (status.ended_at - status.started_at).total_seconds()
     return (
         job.name,
@@ -133,8 +133,19 @@ def _job(job: Job) -> tuple[str, ...]:
         cap,
         seconds_text(took),
         time_text(status.started_at),
+        serves_text(job),
         command,
     )
+
+
+def serves_text(job: Job) -> str:
+    """The family that a job serves, where, and for whom; a hyphen for one that serves nothing."""
+    serve, serving = job.spec.serve, job.status.serving if job.status else None
+    if serve is None:
+        return "-"
+    if serving is None or serving.address is None:
+        return serve.family
+    return f"{serve.family} at {serving.address} for {', '.join(serving.users) or 'nobody now'}"
 
 
 def _budget(budget: Budget, *, bars: bool) -> tuple[str, ...]:

@@ -37,10 +37,12 @@ def room_for_all(status: AgentGroupStatus, runs: list[AgentRun]) -> Decimal:
 
 
 async def stands_stalled(backend: Backend, group: str, status: AgentGroupStatus) -> bool:
-    """Whether nothing of a group can go on under the caps as they are now.
+    """Whether nothing of a group can go on under the caps as they are now, or for want of its model's server.
 
     Its phase alone does not tell: it is the last word of a scheduler, and a cap may have been raised since.
     """
+    if status.reason is Reason.WAITING_FOR_MODEL:
+        return True
     page = await backend.list("AgentRun", Query(group=group))
     unfinished = [run for run in page.items if isinstance(run, AgentRun) and run.status is not None and not run.status.phase.ended]
     waiting = _waiting(unfinished)

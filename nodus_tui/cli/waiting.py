@@ -17,7 +17,7 @@ from nodus_tui.cli.summary import results_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import EventBatch
-from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 
 GRACE_SECONDS = 60.0
@@ -258,5 +258,8 @@ async def report(backend: Backend, names: tuple[str, ...], options: WaitOptions,
     judgement = judge_all(results, options.gate, reached.ended_stalled)
     for sentence in judgement.sentences:
         say(sentence)
+    if reached.ending != "stalled":
+        return judgement.code
     # A stalled group has not ended: no gate lets it pass.
-    return gravest((judgement.code, Exit.CAP)) if reached.ending == "stalled" else judgement.code
+    unserved = any(case.reason is Reason.WAITING_FOR_MODEL for each in results for case in each.results)
+    return gravest((judgement.code, Exit.INFRASTRUCTURE if unserved else Exit.CAP))

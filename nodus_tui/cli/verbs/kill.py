@@ -11,6 +11,7 @@ from nodus_tui.cli.targets import work_named
 from nodus_tui.contract.actions import Action, Kill
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job
 
 _WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job"}
 
@@ -34,6 +35,9 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
             many = ""
             if isinstance(resource, AgentGroup) and resource.status is not None:
                 many = f" and its {resource.status.pending} unfinished cases"
+            if isinstance(resource, Job) and resource.status is not None and resource.status.serving is not None:
+                users = resource.status.serving.users
+                many = f", which {', '.join(users)} use{'s' if len(users) == 1 else ''} and would wait for" if users else ""
             confirm(f"Kill {_WORDS[kind]} {resource.name}{many}?", yes=yes)
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions

@@ -1,5 +1,6 @@
 """`run`: apply a spec, wait for its groups and jobs, print their results."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
@@ -23,7 +24,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.job import Job, Serving
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
@@ -70,7 +71,8 @@ def command(
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
         await _refuse_older_agents(backend, bundle)
-        return await (_leave(backend, outcome, output) if detach else _wait_for_all(backend, outcome, options))
+        servers = _servers(bundle)
+        return await (_leave(backend, outcome, output, servers) if detach else _wait_for_all(backend, outcome, options, servers))
 
     return with_backend("work", ask)
 
@@ -81,6 +83,11 @@ def _groups(bundle: SpecBundle) -> list[AgentGroup]:
 
 def _jobs(bundle: SpecBundle) -> list[Job]:
     return [each.resource for each in bundle if isinstance(each.resource, Job)]
+
+
+def _servers(bundle: SpecBundle) -> dict[str, Serving]:
+    """The jobs that serve models, by name."""
+    return {job.name: job.spec.serve for job in _jobs(bundle) if job.spec.serve is not None}
 
 
 def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
@@ -123,12 +130,15 @@ async def _refuse_older_agents(backend: Backend, bundle: SpecBundle) -> None:
             )
 
 
-async def _leave(backend: Backend, outcome: ApplyOutcome, output: str) -> int:
+async def _leave(backend: Backend, outcome: ApplyOutcome, output: str, servers: Mapping[str, Serving]) -> int:
     names, standing = _launched(outcome)
     for name in names:
         if name not in standing or await _how_it_stands(backend, name) == "going":
             say(f"{name} goes on in the background; `nodus-tui wait {name}` waits for its results, `nodus-tui` watches")
+    _tell_servers(servers)
     for name in _applied_jobs(outcome):
+        if name in servers:
+            continue
         say(
             f"{name} goes on in the background; `nodus-tui logs --follow {name}` shows its output, `nodus-tui wait job/{name}` waits for it"
         )
@@ -137,13 +147,22 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str) -> int:
     return Exit.DONE
 
 
+def _tell_servers(servers: Mapping[str, Serving]) -> None:
+    for name, serve in servers.items():
+        until = "until it is killed, or meets its cap" if serve.keep else "while groups at work name that family"
+        say(f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output")
+
+
 def _applied_jobs(outcome: ApplyOutcome) -> tuple[str, ...]:
     return tuple(each.name for each in outcome.documents if each.kind == "Job")
 
 
-async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOptions) -> int:
+async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOptions, servers: Mapping[str, Serving]) -> int:
+    if not options.quiet:
+        _tell_servers(servers)
     codes = [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] else []
-    jobs = _applied_jobs(outcome)
+    # A server is not waited for: it ends when nobody uses it any more, or when somebody kills it.
+    jobs = tuple(name for name in _applied_jobs(outcome) if name not in servers)
     if jobs and Exit.INTERRUPTED not in codes:
         codes.append(await wait_for_jobs(backend, jobs, options.output, logs=True, quiet=options.quiet, timeout=options.timeout))
     return gravest(tuple(codes))

@@ -121,7 +121,7 @@ async def _stop(scheduler: LocalScheduler) -> int:
             async with attached_to(scheduler, record) as backend:
                 snapshot = await backend.snapshot()
             unfinished = [each.name for each in snapshot.groups if each.status and not each.status.phase.at_rest]
-            jobs = [each.name for each in snapshot.jobs if each.status and each.status.phase == "Running"]
+            jobs = [each.name for each in snapshot.jobs if each.status and each.status.phase in {"Running", "Serving"}]
         except NodusError as error:
             say(f"what it works on is not known: {error.detail}")
     ended = await scheduler.stop()

@@ -72,10 +72,21 @@ class Reader:
         if kind == "AgentRun":
             run, group = await self._run(name)
             return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
+        if kind == "Agent" and "@" in name:
+            return await self._pinned_agent(name)
         rows = await self._store.read("SELECT * FROM resources WHERE kind = ? AND name = ?", (kind, name))
         if not rows:
             raise NodusError.not_found(kind, name, await self._nearest(kind, name))
         return _definition(rows[0])
+
+    async def _pinned_agent(self, name: str) -> Agent:
+        agent, _, revision = name.partition("@")
+        query = "SELECT * FROM agent_revisions WHERE agent = ? AND revision = ?"
+        rows = await self._store.read(query, (agent, revision))
+        if not rows:
+            raise NodusError.not_found("Agent", name)
+        status = {"revision": rows[0]["revision"], "updatedAt": rows[0]["created_at"]}
+        return Agent.model_validate({"metadata": {"name": agent}, "spec": json.loads(rows[0]["spec"]), "status": status})
 
     async def _nearest(self, kind: str, name: str) -> str:
         table = {"AgentGroup": "groups", "AgentRun": "runs"}.get(kind)

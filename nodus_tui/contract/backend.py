@@ -118,7 +118,7 @@ class Backend(Protocol):
         ...
 
     async def get(self, kind: str, name: str) -> Resource:
-        """One resource with its status."""
+        """One resource with its status. An Agent as it was at a revision, as the runs of a group pin it, is called NAME@REVISION."""
         ...
 
     async def list(self, kind: str, query: Query | None = None) -> Page:

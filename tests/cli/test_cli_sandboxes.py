@@ -80,6 +80,12 @@ def test_a_run_is_described_with_its_sandbox_and_its_tools(worked: Workspace, no
     assert told["resource"]["status"]["sandbox"]["engine"] == "bubblewrap"
     assert told["transcript"]["turns"][2]["toolCalls"][0]["name"] == "bash"
     assert "Tools:           bash, read, write, submit" in nodus("describe", "agents/solver").stdout
+    # What the run's sandbox might use stands fixed, whatever its agent became since.
+    spec = (worked.folder / "hello.yaml").read_text(encoding="utf-8").partition("---")[0]
+    assert nodus("apply", "-f", worked.write(spec + "  sandbox: {cpus: 2}\n")).exit_code == 0
+    assert "1 CPU, 1 GiB of memory, 1 GiB of disk" in nodus("describe", RUN).stdout
+    assert "2 CPUs" in nodus("describe", "agents/solver").stdout
+    assert "1 CPU," in nodus("describe", "agents/solver@1").stdout
 
 
 def test_sandbox_money_stands_beside_model_spend_and_apart_from_it(worked: Workspace, nodus: Nodus) -> None:

@@ -14,6 +14,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.spec_loading.checking import check_specs
@@ -123,6 +124,19 @@ async def test_lists_come_in_pages_and_filtered(there: Reached) -> None:
     assert [item.name for item in (await there.backend.list("AgentGroup")).items] == ["hello", "other"]
     assert (await there.backend.list("AgentGroup", Query(project="none"))).items == ()
     assert await there.backend.list("AgentGroup") == await there.local.list("AgentGroup")
+
+
+async def test_an_agent_is_there_as_it_was_at_each_of_its_revisions(there: Reached) -> None:
+    await there.backend.apply(spec(tasks=1))
+    changed = spec_text(tasks=1).partition("---")[0].replace("Calculate.", "Calculate well.")
+    await there.backend.apply(bundle_of(changed))
+    told = [await there.backend.get("Agent", name) for name in ("solver@1", "solver@2", "solver")]
+    assert all(isinstance(agent, Agent) for agent in told)
+    first, second, newest = (agent for agent in told if isinstance(agent, Agent))
+    assert [agent.spec.system for agent in (first, second, newest)] == ["Calculate.", "Calculate well.", "Calculate well."]
+    assert [agent.status.revision for agent in (first, second, newest) if agent.status] == [1, 2, 2]
+    for unknown in ("solver@3", "solver@", "solver@one", "other@1"):
+        assert (await refused(there.backend.get("Agent", unknown))).code is ErrorCode.NOT_FOUND
 
 
 @pytest.mark.parametrize("name", ["hellp", "..", ".", "a/b", "a%2Fb", "a b?c=d#e", "ü\u2028", "x" * 300, ""])

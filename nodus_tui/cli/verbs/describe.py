@@ -49,17 +49,16 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
 
 
 async def _limits(backend: Backend, run: AgentRun) -> AgentSandbox | None:
-    """What the run's agent gives its sandboxes; unknown where the agent was changed since."""
+    """What the run's agent gives its sandboxes, as it was at the revision that the run pins; a backend may not keep those."""
     if run.status is None or run.status.sandbox is None:
         return None
     try:
-        agent = await backend.get("Agent", run.spec.agent)
+        agent = await backend.get("Agent", f"{run.spec.agent}@{run.spec.agent_revision}")
     except NodusError as error:
         if error.code is ErrorCode.NOT_FOUND:
             return None
         raise
-    same = isinstance(agent, Agent) and agent.status is not None and agent.status.revision == run.spec.agent_revision
-    return agent.spec.sandbox if isinstance(agent, Agent) and same else None
+    return agent.spec.sandbox if isinstance(agent, Agent) else None
 
 
 async def _find(backend: Backend, target: str) -> Resource:

@@ -16,7 +16,7 @@ from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.job_log import LogTail
 from nodus_tui.view_state.jobs import job_facts, job_status
 from nodus_tui.view_state.key_actions import View
-from nodus_tui.view_state.words import JOB_SIGNS
+from nodus_tui.view_state.words import job_sign
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
@@ -73,7 +73,7 @@ class JobScreen(ViewScreen):
 
     def headline(self) -> Line:
         """The phase."""
-        return JOB_SIGNS[job_status(self.job).phase].spans() if self.job is not None else ()
+        return job_sign(job_status(self.job)).spans() if self.job is not None else ()
 
     def status_parts(self) -> tuple[Line, ...]:
         """Whether the log goes on."""

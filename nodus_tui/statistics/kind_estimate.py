@@ -41,8 +41,12 @@ def estimate_sandbox(sandbox: Sandbox, *, rates: Mapping[str, Decimal]) -> KindE
 
 
 def estimate_job(job: Job, *, rates: Mapping[str, Decimal]) -> KindEstimate:
-    """What a job can cost: its cap, or its rate × its timeout where that is less."""
-    return _timed("Job", job.name, job.spec, job.spec.max_cost_usd, job.spec.timeout, rates)
+    """What a job can cost: its cap, or its rate × its timeout where that is less. One that serves may be started more than once."""
+    estimate = _timed("Job", job.name, job.spec, job.spec.max_cost_usd, job.spec.timeout, rates)
+    if job.spec.serve is None:
+        return estimate
+    note = f"It serves {job.spec.serve.family} and may be started more than once: its cap bounds all of its time together."
+    return estimate.model_copy(update={"ceiling_usd": job.spec.max_cost_usd, "notes": (*estimate.notes, note)})
 
 
 def _timed(kind: str, name: str, machine: MachineSlice, cap: Decimal, longest: timedelta, rates: Mapping[str, Decimal]) -> KindEstimate:

@@ -17,7 +17,7 @@ from nodus_tui.view_state.folding import job_after
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.words import JOB_SIGNS
+from nodus_tui.view_state.words import JOB_SIGNS, job_sign
 
 _PHASE_ORDER = {phase: place for place, phase in enumerate(JOB_SIGNS)}
 _HOUR_SECONDS = 3600
@@ -76,7 +76,7 @@ JOB_COLUMNS: tuple[Column[Job], ...] = (
         "phase",
         "PHASE",
         13,
-        lambda job, _now: JOB_SIGNS[job_status(job).phase].spans(),
+        lambda job, _now: job_sign(job_status(job)).spans(),
         lambda job: _PHASE_ORDER[job_status(job).phase],
         least=9,
     ),
@@ -181,7 +181,7 @@ class JobsState:
 
 def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
     """One job in lines: why it is as it is, its time and money, what it runs, what was kept of it."""
-    status, sign = job_status(job), JOB_SIGNS[job_status(job).phase]
+    status, sign = job_status(job), job_sign(job_status(job))
     why = line(Span(f"{sign.glyph} {': '.join(part for part in (status.reason or '', status.message) if part) or sign.word}", sign.tone))
     cost, cap = cost_now(job, now), job.spec.max_cost_usd
     used = share(cost, cap)
@@ -195,7 +195,30 @@ def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
         line(f"{len(status.outputs):,} output{'s' if len(status.outputs) != 1 else ''} kept, {size_text(kept)}") if status.outputs else ()
     )
     notes = tuple(line(Span(f"~ {note}", Tone.WARN)) for note in status.notes)
-    return (why, money, joined(_times(job, now)), line(muted("$ "), command_words(job)), *((outputs,) if outputs else ()), *notes)
+    serves = _serves(job, now)
+    more = tuple(each for each in (serves, outputs) if each)
+    return (why, money, joined(_times(job, now)), line(muted("$ "), command_words(job)), *more, *notes)
+
+
+def _serves(job: Job, now: datetime) -> Line:
+    """What a job that serves is asked for, at which address, how well it answers, and how long it stays; nothing for any other."""
+    serve, serving = job.spec.serve, job_status(job).serving
+    if serve is None or serving is None:
+        return ()
+    name = "" if serving.model == serving.family else f" as {serving.model}"
+    parts = [line("serves ", strong(serving.family), muted(name))]
+    if serving.address is not None:
+        parts.append(line(muted(serving.address)))
+        word, tone = ("answers", Tone.GOOD) if serving.answering else ("does not answer", Tone.WARN)
+        since = f" since {clock_text(serving.since, now)}" if serving.since is not None else ""
+        parts.append(line(Span(word, tone), muted(since)))
+    if serving.users:
+        parts.append(line("used by ", strong(", ".join(serving.users))))
+    if serving.stops_at is not None:
+        parts.append(line(f"stops {clock_text(serving.stops_at, now)} unless it is used"))
+    if serving.restarts:
+        parts.append(line(Span(f"started again {serving.restarts}×", Tone.WARN)))
+    return joined(parts)
 
 
 def _times(job: Job, now: datetime) -> tuple[Line, ...]:
@@ -213,7 +236,11 @@ def _times(job: Job, now: datetime) -> tuple[Line, ...]:
 
 def kill_job_question(job: Job, now: datetime) -> Question:
     """Ending a job."""
+    serving = job_status(job).serving
+    users = serving.users if serving is not None else ()
+    bereft = f"{', '.join(users)} use{'s' if len(users) == 1 else ''} it: runs wait then, and calls in flight are lost."
     lines = (
+        *((line(Span(bereft, Tone.WARN)),) if users else ()),
         line("It is asked to end (SIGTERM); what has not ended after its grace is killed, with all that it started."),
         line(strong(f"{display_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
     )

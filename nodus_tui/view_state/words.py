@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
-from nodus_tui.contract.resources.job import JobPhase
+from nodus_tui.contract.resources.job import JobPhase, JobStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line
 
 
@@ -72,6 +72,7 @@ _PAUSED = {
     Reason.RETRYING: Sign("~", "Retrying", Tone.WARN),
     Reason.DISK_ALMOST_FULL: Sign("~", "Disk full", Tone.WARN),
     Reason.WAITING_FOR_SANDBOX: Sign("~", "No sandbox", Tone.WARN),
+    Reason.WAITING_FOR_MODEL: Sign("~", "No model", Tone.WARN),
 }
 
 REASON_WORDS: dict[Reason, str] = {
@@ -81,6 +82,7 @@ REASON_WORDS: dict[Reason, str] = {
     Reason.RETRYING: "the next try",
     Reason.DISK_ALMOST_FULL: "disk space",
     Reason.WAITING_FOR_SANDBOX: "a sandbox",
+    Reason.WAITING_FOR_MODEL: "its model",
     Reason.SANDBOX_LIMIT_REACHED: "sandbox limit",
     Reason.ANSWERED: "answered",
     Reason.INFRASTRUCTURE_FAILURE: "infrastructure failure",
@@ -100,6 +102,15 @@ def run_sign(phase: RunPhase, reason: Reason | None) -> Sign:
     if phase is RunPhase.RUNNING and reason in _PAUSED:
         return _PAUSED[reason]
     return RUN_SIGNS[phase]
+
+
+def job_sign(status: JobStatus) -> Sign:
+    """A job's phase; a server that is not up yet, or does not answer any more, says so."""
+    if status.serving is not None and status.reason == "NotAnswering":
+        return Sign("~", "No answer", Tone.WARN)
+    if status.serving is not None and status.reason == "Starting":
+        return Sign("►", "Starting", Tone.INFO)
+    return JOB_SIGNS[status.phase]
 
 
 def sandboxes_words(running: int) -> Line:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from console_driver import Driver, console, press, screen_text, settled, wire_text
 from console_records import NOW, group
-from job_records import changed, job, kept
+from job_records import changed, job, kept, server
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import NodusApp
@@ -75,6 +75,20 @@ async def test_the_log_follows_as_it_grows_and_nothing_in_it_is_obeyed() -> None
             reader.put_nowait(EventBatch(cursor=101, events=(event,)))
         await until_said(app, pilot, "the log is whole")
         assert "Timeout: it was ended at its timeout" in screen_text(app)
+
+
+async def test_a_server_is_listed_with_its_users_who_are_named_before_it_is_killed() -> None:
+    backend = world()
+    backend.jobs["qwen-server"] = server(message="serves qwen at http://127.0.0.1:8000/v1, used by hello, second")
+    async with console(backend, size=(160, 45)) as (app, pilot):
+        await press(app, pilot, "J", "slash", *("colon" if letter == ":" else letter for letter in "state:serving"), "enter")
+        text = " ".join(screen_text(app).split())
+        assert "► Serving" in text
+        assert "serves qwen as Qwen/Qwen3-8B" in text
+        assert "used by hello, second" in text
+        await press(app, pilot, "x")
+        assert "hello, second use it: runs wait then" in " ".join(screen_text(app).split())
+        await press(app, pilot, "escape")
 
 
 async def test_a_job_is_killed_after_a_question() -> None:

@@ -51,6 +51,12 @@ def test_a_job_whose_cap_ends_it_early_says_so() -> None:
     assert made.notes == ("All 24h of its time would cost $499.20; its cap of $10.00 ends it before.",)
 
 
+def test_a_job_that_serves_may_be_started_again_up_to_its_cap() -> None:
+    made = estimate_job(job(timeout="1h", serve={"family": "qwen", "port": 8000}), rates=DEFAULT_RATES)
+    assert made.ceiling_usd == Decimal("10.00")
+    assert made.notes[-1] == "It serves qwen and may be started more than once: its cap bounds all of its time together."
+
+
 def test_a_job_on_hardware_without_a_rate_is_bounded_by_its_cap_alone() -> None:
     made = estimate_job(job(hardware="Abacus"), rates=DEFAULT_RATES)
     assert made.ceiling_usd == Decimal("10.00")

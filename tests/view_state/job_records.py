@@ -7,13 +7,20 @@ from typing import Any
 from console_records import NOW
 
 from nodus_tui.contract.events import Event
-from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile
+from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile, Serving, ServingStatus
 from nodus_tui.contract.resources.meta import Metadata
 
 
-def job(name: str = "swe-bench", *, phase: Any = "Running", command: tuple[str, ...] = ("run", "it all"), **status: Any) -> Job:
+def job(
+    name: str = "swe-bench",
+    *,
+    phase: Any = "Running",
+    command: tuple[str, ...] = ("run", "it all"),
+    serve: Serving | None = None,
+    **status: Any,
+) -> Job:
     started = None if phase == "Pending" else NOW - timedelta(minutes=10)
-    ended = NOW - timedelta(minutes=4) if phase not in {"Pending", "Running"} else None
+    ended = NOW - timedelta(minutes=4) if phase not in {"Pending", "Running", "Serving"} else None
     known: dict[str, Any] = {
         "phase": phase,
         "cost_usd": Decimal("0.0125") if ended else Decimal(0),
@@ -24,7 +31,24 @@ def job(name: str = "swe-bench", *, phase: Any = "Running", command: tuple[str, 
         "deadline_at": NOW + timedelta(hours=1) if phase == "Running" else None,
         **status,
     }
-    return Job(metadata=Metadata(name=name), spec=JobSpec(command=command, max_cost_usd=Decimal("0.50")), status=JobStatus(**known))
+    spec = JobSpec(command=command, max_cost_usd=Decimal("0.50"), serve=serve)
+    return Job(metadata=Metadata(name=name), spec=spec, status=JobStatus(**known))
+
+
+def server(*, users: tuple[str, ...] = ("hello", "second"), answering: bool = True, **status: Any) -> Job:
+    """A job that serves a model."""
+    serving = ServingStatus(
+        family="qwen",
+        model="Qwen/Qwen3-8B",
+        address="http://127.0.0.1:8000/v1",
+        answering=answering,
+        since=NOW - timedelta(minutes=9),
+        users=users,
+        stops_at=None if users else NOW + timedelta(minutes=1),
+        restarts=1,
+    )
+    known = {"phase": "Serving", "serving": serving, "reason": None if answering else "NotAnswering", **status}
+    return job("qwen-server", serve=Serving(family="qwen", model="Qwen/Qwen3-8B", port=8000), **known)
 
 
 def kept(path: str, size: int = 4) -> OutputFile:

@@ -2,12 +2,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 from console_records import NOW
-from job_records import changed, job, kept
+from job_records import changed, job, kept, server
 
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
-from nodus_tui.view_state.jobs import JOB_COLUMNS, JobsState, cost_now, job_facts, job_status
+from nodus_tui.view_state.jobs import JOB_COLUMNS, JobsState, cost_now, job_facts, job_status, kill_job_question
 from nodus_tui.view_state.rows import Rows
 
 
@@ -59,11 +59,29 @@ def test_the_facts_tell_why_how_long_how_much_and_what_was_kept() -> None:
     assert "ends by" in "\n".join(plain(each) for each in job_facts(job(), NOW, 80))
 
 
+def test_a_server_tells_its_address_whether_it_answers_who_uses_it_and_until_when_it_stays() -> None:
+    text = "\n".join(plain(each) for each in job_facts(server(), NOW, 160))
+    for words in ("serves qwen as Qwen/Qwen3-8B", "http://127.0.0.1:8000/v1", "answers since", "used by hello, second", "started again 1×"):
+        assert words in text, (words, text)
+    idle = "\n".join(plain(each) for each in job_facts(server(users=(), answering=False), NOW, 160))
+    assert "~ NotAnswering" in idle
+    assert "does not answer since" in idle
+    assert "unless it is used" in idle
+    assert "used by" not in idle
+
+
+def test_the_question_before_a_kill_names_who_would_wait() -> None:
+    lines = [plain(each) for each in kill_job_question(server(), NOW).lines]
+    assert lines[0] == "hello, second use it: runs wait then, and calls in flight are lost."
+    assert "SIGTERM" in plain(kill_job_question(server(users=()), NOW).lines[0])
+
+
 def test_every_column_shows_and_sorts_every_kind_of_job() -> None:
     jobs = [job("a"), job("b", phase="Pending"), job("c", phase="Succeeded", exit_code=0), job("d", phase="Interrupted")]
+    jobs.append(server())
     for column in JOB_COLUMNS:
         rows = Rows(JOB_COLUMNS, sort=column.key)
         for each in jobs:
             rows.put(each.name, each)
             column.fitted(each, NOW, column.width)
-        assert len(rows) == 4
+        assert len(rows) == 5

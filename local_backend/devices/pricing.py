@@ -32,25 +32,28 @@ class Pricing:
     """None where the hour is what costs."""
 
     def of(self, hardware: str, devices: Sequence[Device]) -> Tariff | None:
-        """Of devices that were asked for under a name; None where nothing is known of what they cost.
+        """Of devices that were asked for under a name; None where nothing is known of what one of them costs."""
+        each = [self._of_one(hardware, device) for device in devices]
+        known = [tariff for tariff in each if tariff is not None]
+        if len(known) < len(each):
+            return None
+        return Tariff(sum(tariff.rate for tariff in known), metered=bool(known) and all(tariff.metered for tariff in known))
 
-        Without a power limit, what electricity may cost at most is not known: then the price list counts.
-        """
-        limits = [each.power_limit_w for each in devices if each.power_limit_w is not None]
-        if self.usd_per_kwh is not None and len(limits) == len(devices):
-            return Tariff(nano_ceiling(Decimal(str(sum(limits))) / _WATTS * self.usd_per_kwh), metered=True)
+    def _of_one(self, hardware: str, device: Device) -> Tariff | None:
+        """Without a power limit, what electricity may cost at most is not known: then the price list counts."""
+        if self.usd_per_kwh is not None and device.power_limit_w is not None:
+            return Tariff(nano_ceiling(Decimal(str(device.power_limit_w)) / _WATTS * self.usd_per_kwh), metered=True)
         rate = device_rate(self.rates, hardware)
-        return None if rate is None else Tariff(nano_ceiling(rate * len(devices)))
+        return None if rate is None else Tariff(nano_ceiling(rate))
 
     def dearest(self, names: Sequence[str], count: int, devices: Sequence[Device], means: Callable[[str, Device], bool]) -> int | None:
         """An hour of the dearest so many of what is here under these names; of what the list has of them, where nothing is here."""
-        found = [
-            rate for name in names if (rate := self._dearest(name, count, [each for each in devices if means(name, each)])) is not None
-        ]
-        return max(found, default=None)
+        here = {name: [each for each in devices if means(name, each)] for name in names}
+        possible = [name for name in names if here[name]] or names
+        return max((rate for name in possible if (rate := self._dearest(name, count, here[name])) is not None), default=None)
 
     def _dearest(self, name: str, count: int, devices: Sequence[Device]) -> int | None:
-        known = [tariff.rate for each in devices if (tariff := self.of(name, (each,))) is not None]
+        known = [tariff.rate for each in devices if (tariff := self._of_one(name, each)) is not None]
         if known:
             return max(known) * count
         rate = device_rate(self.rates, name)

@@ -14,6 +14,8 @@ from nodus_tui.contract.errors import ErrorCode, Fault
 from nodus_tui.contract.http import BUNDLE_TYPE, YAML_TYPE
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.registry import KINDS
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_specs
 from nodus_tui.contract.spec_loading.packing import unpack_bundle
@@ -63,6 +65,8 @@ class BodyReader:
 
     def _file_faults(self, document: LoadedDocument) -> tuple[Fault, ...]:
         resource = document.resource
+        if isinstance(resource, Sweep):
+            return self._template_faults(document, resource)
         if isinstance(resource, Job):
             return () if self._reads_files else tuple(document.fault(("spec", name), _NOT_FROM_AFAR) for name in _of_this_machine(resource))
         if not isinstance(resource, Environment):
@@ -74,6 +78,21 @@ class BodyReader:
             return ()
         relative = [path for path, value in paths.items() if not Path(value).is_absolute() and not document.in_doubt(*path)]
         return tuple(document.fault(path, _NO_FOLDER) for path in relative)
+
+    def _template_faults(self, document: LoadedDocument, sweep: Sweep) -> tuple[Fault, ...]:
+        """A sweep's cells reach for the server's machine where their template does."""
+        template = sweep.spec.template
+        cell = KINDS[template.kind].model_validate({"metadata": sweep.metadata, "spec": template.spec})
+        placed = _TemplateDocument(cell, document.file, document.index, document.folder, document.positions, document.stand_ins)
+        return self._file_faults(placed)
+
+
+class _TemplateDocument(LoadedDocument):
+    """A sweep's template as a document of its own, whose faults stand in the sweep's."""
+
+    def fault(self, path: tuple[str | int, ...], message: str, suggestion: str = "") -> Fault:
+        """A fault at the field of the template."""
+        return super().fault(("spec", "template", *path), message, suggestion)
 
 
 def _of_this_machine(job: Job) -> tuple[str, ...]:

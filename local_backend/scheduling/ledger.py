@@ -147,9 +147,12 @@ class Ledger:
             raise LedgerError(f"the higher cap of {run} does not fit under what its group has left")
         self._put(run, replace(account, cap=cap))
 
-    def correct(self, run: str, cap: int) -> None:
-        """Take back a higher cap that was reserved and not given."""
-        self._put(run, replace(self._accounts[run], cap=cap))
+    def correct(self, run: str, *, cap: int | None = None, spent: int | None = None) -> None:
+        """Put right what was entered ahead: a higher cap that was reserved and not given, the cost of something that is still going."""
+        account = self._accounts[run]
+        if spent is not None and spent < account.spent and not account.going:
+            raise LedgerError(f"what {run} spent is settled")
+        self._put(run, replace(account, cap=account.cap if cap is None else cap, spent=account.spent if spent is None else spent))
 
     def raise_cap(self, cap: int) -> None:
         """Raise the group's cap in place."""

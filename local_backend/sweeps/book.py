@@ -150,13 +150,12 @@ class SweepBook:
 
     def correct(self, name: str, cap: int) -> None:
         """A higher cap was set aside for a cell and not given to it."""
-        self._ledger.correct(name, cap)
+        self._ledger.correct(name, cap=cap)
 
     def booked(self, name: str, spent: int) -> None:
-        """What a cell has spent so far, in all."""
-        more = spent - self.spent_by(name)
-        if more > 0:
-            self._ledger.book(name, more)
+        """What a cell has spent so far, in all. While it goes that may be an estimate, which its end puts right."""
+        if self.state(name) is CellState.GOING or spent > self.spent_by(name):
+            self._ledger.correct(name, spent=spent)
 
     def stop(self, name: str, state: CellState) -> None:
         """A cell does not go any more: it gives back its place and what it did not spend."""

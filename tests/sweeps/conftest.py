@@ -8,8 +8,8 @@ import pytest
 
 sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("backend", "sandboxes", "models")]
 
-from engine_place import NUMBERS, Place  # noqa: E402
-from model_server import ModelServer  # noqa: E402
+from engine_place import NUMBERS, Place
+from model_server import ModelServer
 
 
 @pytest.fixture

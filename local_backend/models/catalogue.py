@@ -21,11 +21,13 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 class CatalogueProblem(NodusError):  # noqa: N818 - it is told as a problem of the catalogue, in the contract's own words
     """A family that cannot be used; the detail says why and what to do."""
 
-    def __init__(self, family: str, detail: str, suggestion: str = "") -> None:
+    def __init__(self, family: str, detail: str, suggestion: str = "", *, missing_key: str = "") -> None:
         super().__init__(ErrorCode.CONFIGURATION, detail)
         self.family = family
         self.suggestion = suggestion
         """The nearest known family, when the one asked for is not known."""
+        self.missing_key = missing_key
+        """The environment variable that is not set, when that is all."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class ModelCatalogue:
             model = self.resolve((entry.family,))
         except CatalogueProblem as problem:
             shown = "from the price database" if entry.price is None else "as configured"
-            return ModelFact(**common, base_url=_shown_base_url(entry), price=shown, usable=False, problem=problem.detail)
+            why = {"problem": problem.detail, "missing_key": problem.missing_key}
+            return ModelFact(**common, base_url=_shown_base_url(entry), price=shown, usable=False, **why)
         return ModelFact(
             **common, base_url=model.base_url, price=model.price.words(), price_source=model.price.source, usable=True, problem=""
         )
@@ -174,6 +177,7 @@ class ModelCatalogue:
                 entry.family,
                 f'family "{entry.family}" needs the environment variable {variable}, which is not set: set it to your key for '
                 f'"{entry.name}", or choose another family in spec.model.families',
+                missing_key=variable,
             )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise CatalogueProblem(

@@ -11,6 +11,7 @@ import tempfile
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -41,6 +42,8 @@ class Check(ContractModel):
     message: str
     remedy: str = ""
     """What to do; empty when nothing needs to be done."""
+    where: Literal["here", "there"] = "here"
+    """On the machine that asks, or on the one whose API is asked (`--connect`)."""
 
     def to_document(self) -> dict[str, JsonValue]:
         """As JSON types."""
@@ -50,6 +53,11 @@ class Check(ContractModel):
 def local_checks() -> list[Check]:
     """Every check that needs no backend, in the order of their dependence."""
     return [_python(), _packages(), *_workspace(), _configuration(), _open_files(), _local_model(), _reasoning_gym(), _terminal()]
+
+
+def client_checks() -> list[Check]:
+    """What matters on a machine that only asks the API of another: that one has its own workspace, configuration and models."""
+    return [_python(), _packages(), _terminal()]
 
 
 def _python() -> Check:

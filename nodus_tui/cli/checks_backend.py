@@ -1,6 +1,8 @@
 """What `doctor` asks the backend: whether it opens, who runs the scheduler, what makes sandboxes, which models there are at which price."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -8,7 +10,10 @@ from nodus_tui.cli.checks import Check, Level
 from nodus_tui.cli.session import opened
 from nodus_tui.contract.backend import BackendInfo, ModelFact
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.sandboxes import SandboxEngineFact
+
+_GIB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -16,29 +21,66 @@ class BackendFindings:
     """What the backend said."""
 
     checks: tuple[Check, ...]
-    sandbox: SandboxEngineFact | None
+    """All but those of the models."""
+    models: tuple[ModelFact, ...] = ()
+    sandbox: SandboxEngineFact | None = None
     """Null where it did not say."""
 
 
 def backend_checks() -> BackendFindings:
-    """Every check that needs a backend; one failed check where it does not open."""
+    """Every check that needs a backend on this machine; one failed check where it does not open."""
     try:
-        info = asyncio.run(_ask())
+        info, _ = asyncio.run(_ask(machine=False))
     except NodusError as error:
-        text = "; ".join([error.detail, *(fault.sentence() for fault in error.faults)])
-        return BackendFindings((Check(check="backend", level=Level.FAIL, message=text, remedy="see the checks above"),), None)
-    return BackendFindings((_backend(info), _prices(), sandbox_check(info.sandbox), *map(model_check, info.models)), info.sandbox)
+        return BackendFindings((_unopened(error, "see the checks above"),))
+    return BackendFindings((_backend(info), _prices(), sandbox_check(info.sandbox)), info.models, info.sandbox)
 
 
-async def _ask() -> BackendInfo:
+def remote_checks() -> BackendFindings:
+    """What the API of another machine says of that machine; one failed check where it does not answer."""
+    try:
+        info, machine = asyncio.run(_ask(machine=True))
+    except NodusError as error:
+        remedy = "`nodus-tui serve` starts it there; the address is that of --connect or NODUS_URL, the token that of NODUS_TOKEN"
+        return BackendFindings((_there(_unopened(error, remedy)),))
+    checks = (_backend(info), *(_machine_checks(machine) if machine is not None else ()), sandbox_check(info.sandbox))
+    return BackendFindings(tuple(map(_there, checks)), info.models, info.sandbox)
+
+
+def _there(check: Check) -> Check:
+    return check.model_copy(update={"where": "there"})
+
+
+def _unopened(error: NodusError, remedy: str) -> Check:
+    text = "; ".join([error.detail, *(fault.sentence() for fault in error.faults)])
+    return Check(check="backend", level=Level.FAIL, message=text, remedy=remedy)
+
+
+async def _ask(*, machine: bool) -> tuple[BackendInfo, HardwareView | None]:
     async with opened("look") as backend:
+        hardware = await backend.gpus() if machine else None
         try:
-            return await backend.info(probe=True)
+            return await backend.info(probe=True), hardware
         except NodusError as error:
             if error.code is not ErrorCode.FORBIDDEN:
                 raise
         # A viewer may not start anything there, and learns what is known already.
-        return await backend.info()
+        return await backend.info(), hardware
+
+
+def _machine_checks(view: HardwareView) -> tuple[Check, ...]:
+    machine = view.machine
+    parts = [machine.host]
+    parts += [f"{machine.cpus} CPUs"] if machine.cpus is not None else []
+    parts += [f"{machine.memory_total_bytes / _GIB:.1f} GiB of memory"] if machine.memory_total_bytes is not None else []
+    if machine.disk_total_bytes is not None and machine.disk_used_bytes is not None:
+        parts.append(f"{(machine.disk_total_bytes - machine.disk_used_bytes) / _GIB:.1f} GiB free for the workspace")
+    names = Counter(device.name or "unknown" for device in view.devices)
+    gpus = ", ".join(f"{count} × {name}" for name, count in names.items()) or "none"
+    return (
+        Check(check="machine", level=Level.OK, message=", ".join(parts)),
+        Check(check="GPUs", level=Level.OK, message="; ".join([gpus, *view.notes])),
+    )
 
 
 def _backend(info: BackendInfo) -> Check:
@@ -75,6 +117,27 @@ def sandbox_check(fact: SandboxEngineFact | None) -> Check:
     text = f"{engine}, {fact.isolation} isolation: {fact.reason}"
     level = Level.OK if fact.isolation == "full" else Level.WARN
     return Check(check="sandbox", level=level, message=text, remedy="; ".join(fact.weaknesses))
+
+
+def model_checks(models: Sequence[ModelFact]) -> list[Check]:
+    """One check a family; those that lack the same key are told together, for one thing is to be done."""
+    lacking: dict[str, list[ModelFact]] = {}
+    for model in models:
+        if model.missing_key:
+            lacking.setdefault(model.missing_key, []).append(model)
+    return [
+        *(model_check(model) for model in models if not model.missing_key),
+        *(_keyless(variable, lacking[variable]) for variable in lacking),
+    ]
+
+
+def _keyless(variable: str, models: Sequence[ModelFact]) -> Check:
+    if len(models) == 1:
+        return model_check(models[0])
+    families = ", ".join(model.family for model in models)
+    providers = ", ".join(dict.fromkeys(model.provider for model in models))
+    remedy = f"set {variable} to your key where the work is done, to use them; other families need nothing of it"
+    return Check(check=f"models {families}", level=Level.WARN, message=f"{variable} is not set ({providers})", remedy=remedy)
 
 
 def model_check(model: ModelFact) -> Check:

@@ -60,6 +60,8 @@ class ModelFact(ContractModel):
     usable: bool
     problem: str = ""
     """Why it cannot be used, and what to do; empty when it can."""
+    missing_key: str = ""
+    """The environment variable that lacks for it, where that is the problem: the same one may lack for several families."""
     simulated: bool = False
 
 

@@ -14,6 +14,9 @@ from cli_workspace import COMMAND, Workspace
 from click.testing import Result
 
 import nodus_tui.cli.verbs.get as get_verb
+from nodus_tui.cli.checks_backend import model_checks
+from nodus_tui.cli.verbs.doctor import check_lines
+from nodus_tui.contract.backend import ModelFact
 
 Nodus = Callable[..., Result]
 
@@ -178,6 +181,21 @@ def test_doctor_tells_what_to_do(nodus: Nodus, workspace: Workspace) -> None:
     assert failed.exit_code == 4
     assert "config.yaml:1:" in failed.stdout
     assert "→" in failed.stdout
+
+
+def test_doctor_tells_of_a_missing_key_once_and_breaks_its_lines_at_words() -> None:
+    common = {"provider": "anthropic", "price": "from the price database", "usable": False, "missing_key": "ANTHROPIC_API_KEY"}
+    families = [ModelFact(family=name, name=f"claude-{name}", problem=f'family "{name}" needs it', **common) for name in ("haiku", "opus")]
+    own = ModelFact(family="own", provider="openai", name="mine", price="free", usable=True)
+    checks = model_checks([families[0], own, families[1]])
+    assert [check.check for check in checks] == ["model own", "models haiku, opus"]
+    wide = "\n".join(check_lines(checks[1], None))
+    assert wide.count("ANTHROPIC_API_KEY") == 2
+    narrow = list(check_lines(checks[1], 60))
+    assert max(map(len, narrow)) <= 60
+    assert all(line.startswith("      ") for line in narrow[1:])
+    assert " ".join(" ".join(narrow).split()) == " ".join(wide.split())
+    assert [check.check for check in model_checks(families[:1])] == ["model haiku"]
 
 
 def test_a_configuration_that_was_named_is_never_silently_missing(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from cli_workspace import COMMAND
 from detached import DetachedWorkspace, going, in_folder
 from ways import Authority
+
+from nodus_tui import __version__
 
 pytestmark = pytest.mark.timeout(100)
 
@@ -63,6 +66,19 @@ async def test_others_look_and_act_over_tls_each_with_a_token(tmp_path: Path, in
         code, _, err = await call(viewer, "kill", "hello", "--yes")
         assert code == 2
         assert "viewer" in err
+        code, out, _ = await call(operator, "doctor")
+        here, _, there = out.partition(f"There, at {url}\n")
+        assert here.startswith("On this machine\nok    python: ")
+        assert not {"workspace:", "sqlite:", "configuration:", "model "} & set(here.replace(":", ": ").split())
+        assert f"backend: local {__version__}, {place.home}" in there
+        assert f"machine: {socket.gethostname()}, " in there
+        assert "model perfect: simulated" in there
+        assert str(elsewhere.home) not in out
+        checks = json.loads((await call(viewer, "doctor", "--json"))[1])["checks"]
+        assert {check["where"] for check in checks} == {"here", "there"}
+        code, out, _ = await call("nodus_wrong", "doctor")
+        assert code == 4
+        assert "NODUS_TOKEN" in out
         code, _, err = await call("nodus_wrong", "get", "groups")
         assert code == 2
         assert "NODUS_TOKEN" in err

@@ -33,6 +33,7 @@ from nodus_tui.text import safe_text
 from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
+from nodus_tui.view_state.key_actions import Situation
 from nodus_tui.view_state.proposals import quit_question
 from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
@@ -93,7 +94,7 @@ class NodusApp(App[int], inherit_bindings=False):
             folder=Path.cwd(),
             whose_work=lambda: whose_work(self.info, linked=isinstance(backend, Linked)),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
-            viewer=lambda: self.info is not None and self.info.role == "viewer",
+            situation=self.situation,
         )
         self.info: BackendInfo | None = None
         self.failure: Exception | None = None
@@ -126,6 +127,10 @@ class NodusApp(App[int], inherit_bindings=False):
         from nodus_tui.terminal_input import SteadyInput  # noqa: PLC0415
 
         return SteadyInput
+
+    def situation(self) -> Situation:
+        """From where the person looks on, as far as is known."""
+        return Situation(viewer=self.info is not None and self.info.role == "viewer")
 
     def on_mount(self) -> None:
         """Open the first view and read the stream."""
@@ -251,7 +256,7 @@ class NodusApp(App[int], inherit_bindings=False):
             if action_id is not None:
                 screen.run_action_id(action_id)
 
-        self.push_screen(Palette(screen.VIEW, self.clock, viewer=self.services.viewer()), chosen)
+        self.push_screen(Palette(screen.VIEW, self.clock, self.situation()), chosen)
 
     def action_jump(self) -> None:
         """Go to a view by its name."""

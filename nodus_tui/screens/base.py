@@ -15,7 +15,7 @@ from textual.widget import Widget
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
-from nodus_tui.view_state.key_actions import View, actions_of, changing_ids, opened_view
+from nodus_tui.view_state.key_actions import View, action_by_id, actions_of, opened_view, refusal
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
@@ -131,7 +131,7 @@ class ViewScreen(Screen[None]):
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
-        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offer(), viewer=self.services.viewer()),))
+        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offer(), self.services.situation()),))
         self.part("status", SpanBlock).show(self._status_lines)
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
@@ -224,8 +224,8 @@ class ViewScreen(Screen[None]):
 
     def run_action_id(self, action_id: str) -> None:
         """Do an action by its id; those that ask or wait run beside the screen."""
-        if self.services.viewer() and action_id in changing_ids():
-            self.notice("You look on as a viewer: your token lets you see everything and change nothing.", Tone.WARN)
+        if refused := refusal(action_by_id(action_id), self.services.situation()):
+            self.notice(refused, Tone.WARN)
             return
         result = self._doer(action_id)()
         if isawaitable(result):
@@ -247,7 +247,7 @@ class ViewScreen(Screen[None]):
 
     def do_help(self) -> None:
         """Show all keys."""
-        self.app.push_screen(HelpOverlay(self.VIEW, viewer=self.services.viewer()))
+        self.app.push_screen(HelpOverlay(self.VIEW, self.services.situation()))
 
     async def do_quit(self) -> None:
         """Leave, after a question where work would stop."""

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.key_actions import KeyAction, View, actions_of, opened_view, shown_key
+from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view, shown_key
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.line_table import LineTable
@@ -103,8 +103,8 @@ class ActionChooser(ModalScreen[str | None]):
 class Palette(ActionChooser):
     """Every action of a view."""
 
-    def __init__(self, view: View, now: Callable[[], datetime], *, viewer: bool = False) -> None:
-        actions = (action for action in actions_of(view, viewer=viewer) if action.palette)
+    def __init__(self, view: View, now: Callable[[], datetime], situation: Situation = USUAL) -> None:
+        actions = (action for action in actions_of(view, situation) if action.palette)
         super().__init__(actions, now, "what do you want to do?")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.screens.feed import LiveFeed
+from nodus_tui.view_state.key_actions import Situation
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Services:
     sandboxes: Callable[[], int]
     """How many sandboxes of this workspace run now, as far as is known."""
 
-    viewer: Callable[[], bool]
-    """Whether the one who looks may only look: what changes something is then neither shown nor done."""
+    situation: Callable[[], Situation]
+    """From where the person looks on: what they cannot do from there is neither shown nor done."""
 
     def link(self) -> LinkState | None:
         """How the way to a backend in another process stands; None in process."""

@@ -12,13 +12,16 @@ from nodus_tui.view_state.views import VIEW_TITLES, Trait, View, destinations, v
 __all__ = [
     "KEY_ACTIONS",
     "MOVING",
+    "USUAL",
     "VIEW_TITLES",
     "KeyAction",
+    "Situation",
     "View",
+    "action_by_id",
     "actions_of",
-    "changing_ids",
     "keys_markdown",
     "opened_view",
+    "refusal",
     "shown_key",
 ]
 
@@ -47,6 +50,26 @@ class KeyAction:
     palette: bool = True
     changes: bool = False
     """It changes something in the backend."""
+    here: bool = False
+    """It reads or writes files, or starts programs, of the machine that the console runs on: not for somebody in a browser."""
+    playback: bool = False
+    """It moves the showing of a recording: it exists only there."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """From where a person looks on, as far as that decides what they can do."""
+
+    viewer: bool = False
+    """They may look only."""
+    browser: bool = False
+    """They sit in a browser: the console's machine is not theirs."""
+    recording: str = ""
+    """What is shown is a recording: of what, in words."""
+
+
+USUAL = Situation()
+"""Somebody at a terminal who may act."""
 
 
 _JUMPS = tuple(
@@ -80,13 +103,14 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "files",
         "List the files that the agent made, or the job kept, and save one or all on this machine.",
         (View.RUN, View.JOB),
+        here=True,
     ),
     KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group, run or job; asks first.", _ENDABLE, changes=True),
     KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _CAMPAIGN, changes=True),
     KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _CAMPAIGN, changes=True),
-    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True),
+    KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction(
@@ -120,6 +144,8 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("quit", ("q", "ctrl+c"), "quit", "Leave; asks first where work would stop.", (*_LIVE, View.ESTIMATE)),
 )
 
+_BY_ID = {action.id: action for action in KEY_ACTIONS}
+
 MOVING: tuple[tuple[str, str], ...] = (
     ("↑ ↓ or k j", "Move by a row, or scroll by a line."),
     ("PgUp PgDn", "Move by a page."),
@@ -145,19 +171,32 @@ def shown_key(key: str) -> str:
     return _SHOWN.get(key, key)
 
 
-def actions_of(view: View, *, viewer: bool = False) -> tuple[KeyAction, ...]:
-    """What works in a view, in the order of the list; for a `viewer`, who may only look, without what changes something."""
-    return tuple(action for action in KEY_ACTIONS if view in action.views and not (viewer and action.changes))
+def refusal(action: KeyAction, situation: Situation) -> str:
+    """Why an action cannot be done from there, as a sentence; empty where it can."""
+    if action.playback and not situation.recording:
+        return "This is no recording: there is nothing to pause or to go back in."
+    if situation.recording and (action.changes or action.here):
+        return f"This is a recording of {situation.recording}: everything in it can be looked at, and nothing done."
+    if situation.browser and action.here:
+        return "A browser has no part in the files of the machine that it shows: do this in a console there."
+    if situation.viewer and action.changes:
+        return "You look on as a viewer: you see everything and change nothing."
+    return ""
+
+
+def actions_of(view: View, situation: Situation = USUAL) -> tuple[KeyAction, ...]:
+    """What works in a view from there, in the order of the list."""
+    return tuple(action for action in KEY_ACTIONS if view in action.views and not refusal(action, situation))
+
+
+def action_by_id(action_id: str) -> KeyAction:
+    """The action of that id. Raises KeyError for one that is not in the list."""
+    return _BY_ID[action_id]
 
 
 def opened_view(action_id: str) -> View | None:
     """The view that an action goes to; None for an action that does something else."""
     return next((entry.view for entry in destinations() if entry.view.value == action_id), None)
-
-
-def changing_ids() -> frozenset[str]:
-    """The ids of all actions that change something in the backend."""
-    return frozenset(action.id for action in KEY_ACTIONS if action.changes)
 
 
 def keys_markdown() -> str:

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
-from nodus_tui.view_state.key_actions import MOVING, VIEW_TITLES, View, actions_of, shown_key
+from nodus_tui.view_state.key_actions import MOVING, USUAL, VIEW_TITLES, Situation, View, actions_of, shown_key
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
 from nodus_tui.view_state.wrapping import wrapped
@@ -190,10 +190,10 @@ class HelpOverlay(ModalScreen[None]):
     AUTO_FOCUS = "TextPane"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "close", show=False)]
 
-    def __init__(self, view: View, *, viewer: bool = False) -> None:
+    def __init__(self, view: View, situation: Situation = USUAL) -> None:
         super().__init__()
         self.view = view
-        self.viewer = viewer
+        self.situation = situation
 
     def compose(self) -> ComposeResult:
         """One scrolling text."""
@@ -203,17 +203,17 @@ class HelpOverlay(ModalScreen[None]):
     def on_text_pane_resized(self) -> None:
         """Fit the text to the width."""
         pane = self.query_one(TextPane)
-        pane.show(wrapped(help_lines(self.view, viewer=self.viewer), pane.text_width, hang=HELP_INDENT))
+        pane.show(wrapped(help_lines(self.view, self.situation), pane.text_width, hang=HELP_INDENT))
 
     def action_close(self) -> None:
         """Go back."""
         self.dismiss(None)
 
 
-def help_lines(view: View, *, viewer: bool = False) -> list[Line]:
+def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
     """The help of a view."""
     lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
-    for action in actions_of(view, viewer=viewer):
+    for action in actions_of(view, situation):
         keys = " ".join(shown_key(key) for key in action.keys) or f":{action.id}"
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
     lines.append(())

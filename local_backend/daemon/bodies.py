@@ -68,7 +68,9 @@ class BodyReader:
         if isinstance(resource, Sweep):
             return self._template_faults(document, resource)
         if isinstance(resource, Job):
-            return () if self._reads_files else tuple(document.fault(("spec", name), _NOT_FROM_AFAR) for name in _of_this_machine(resource))
+            return (
+                () if self._reads_files else tuple(document.fault(("spec", *path), _NOT_FROM_AFAR) for path in _of_this_machine(resource))
+            )
         if not isinstance(resource, Environment):
             return ()
         paths = {("spec", *path): value for path, value in resource.spec.local_paths().items()}
@@ -95,11 +97,16 @@ class _TemplateDocument(LoadedDocument):
         return super().fault(("spec", "template", *path), message, suggestion)
 
 
-def _of_this_machine(job: Job) -> tuple[str, ...]:
+def _of_this_machine(job: Job) -> tuple[tuple[str, ...], ...]:
     """What of a job reaches for the server's machine itself: a command outside any container, folders, and variables, keys among them."""
     spec = job.spec
-    local = {"command": spec.image is None, "mounts": bool(spec.mounts), "envFrom": bool(spec.env_from)}
-    return tuple(name for name, reaches in local.items() if reaches)
+    local = {
+        ("command",): spec.image is None,
+        ("mounts",): bool(spec.mounts),
+        ("envFrom",): bool(spec.env_from),
+        ("serve", "apiKeyEnv"): spec.serve is not None and spec.serve.api_key_env is not None,
+    }
+    return tuple(path for path, reaches in local.items() if reaches)
 
 
 def _read_yaml(body: bytes) -> ReadSpecs:

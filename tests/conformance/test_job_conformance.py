@@ -71,6 +71,7 @@ async def test_a_command_on_the_servers_own_machine_is_launched_on_that_machine_
         (job_text("true"), "spec.command"),
         (job_text("true", image="alpine", mounts=[{"source": "/etc", "target": "/etc"}]), "spec.mounts"),
         (job_text("true", image="alpine", envFrom=["ANTHROPIC_API_KEY"]), "spec.envFrom"),
+        (job_text("true", image="alpine", serve={"family": "f", "port": 80, "apiKeyEnv": "ANTHROPIC_API_KEY"}), "spec.serve.apiKeyEnv"),
     ):
         with pytest.raises(NodusError) as refused:
             await there.backend.apply(bundle_of(text))

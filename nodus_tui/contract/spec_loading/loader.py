@@ -3,23 +3,23 @@
 `load_specs` is for who needs nothing but the texts; `read_specs` also gives what can be checked further although something is wrong.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
-from pydantic import BaseModel, ValidationError
-
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.configuration import Configuration
-from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.resources.meta import Metadata, Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, Position, SpecBundle, path_text
+from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.fault_order import in_file_order, listed
 from nodus_tui.contract.spec_loading.mending import Mended, mend
 from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.spec_loading.placing import placed, validated
 from nodus_tui.contract.spec_loading.plain_documents import plain_document
-from nodus_tui.contract.spec_loading.sentences import Finding, findings, shown, without_consequences
+from nodus_tui.contract.spec_loading.sentences import Finding, shown, without_consequences
+from nodus_tui.contract.spec_loading.single_document import load_single, no_more
 from nodus_tui.contract.spec_loading.yaml_reader import Path, SourceDocument, read_documents
 from nodus_tui.contract.wording import alternatives, escaped, quoted
 
@@ -179,7 +179,7 @@ def bundle_from_documents(documents: Sequence[Mapping[str, object]], file: str =
     candidates: list[_Candidate] = []
     for index, document in enumerate(documents):
         source, found = plain_document(document, index)
-        faults.extend(_placed(finding, source, file) for finding in found)
+        faults.extend(placed(finding, source, file) for finding in found)
         candidates.append(_candidate(source, file, None))
     readings = _all_faults(candidates, faults, (file,))
     if readings.faults:
@@ -187,30 +187,12 @@ def bundle_from_documents(documents: Sequence[Mapping[str, object]], file: str =
     return _bundle(readings.candidates)
 
 
-def load_configuration(file: str, text: bytes) -> Configuration:
+def load_configuration(file: str, text: bytes, *, also: Callable[[Mapping[str, object]], Iterable[Finding]] = no_more) -> Configuration:
     """The configuration that a file's text says; without any document, the defaults.
 
-    Raises NodusError Configuration with every fault of the file.
+    `also` finds what is wrong with what was written and no model knows of. Raises NodusError Configuration with every fault of the file.
     """
-    read = read_documents(text, file)
-    faults = list(read.faults)
-    for document in read.documents[1:]:
-        message = "a configuration file holds one document; take this one out"
-        faults.append(_placed(Finding((), message), document, file))
-    configuration: BaseModel = Configuration()
-    if read.documents and not read.documents[0].broken:
-        document = read.documents[0]
-        if isinstance(document.value, dict):
-            made, found = _validated(Configuration, document.value, document)
-            configuration, found = made or configuration, without_consequences(found)
-        else:
-            found = [Finding((), f"a configuration is a mapping of fields, not {shown(document.value)}")]
-        faults.extend(_placed(finding, document, file) for finding in found if () not in document.spoiled)
-    if faults or not isinstance(configuration, Configuration):
-        count = len(faults)
-        detail = f"{count} fault{'s' if count != 1 else ''} in the configuration file {file}"
-        raise NodusError(ErrorCode.CONFIGURATION, detail, listed(in_file_order(faults, (file,))))
-    return configuration
+    return load_single(Configuration, file, text, what="configuration", empty=Configuration(), also=also)
 
 
 def _candidate(source: SourceDocument, file: str, folder: FilePath | None) -> _Candidate:
@@ -221,7 +203,7 @@ def _candidate(source: SourceDocument, file: str, folder: FilePath | None) -> _C
             resource, found = _checked(source.value, source)
         else:
             found = [Finding((), f"a document is a mapping with apiVersion, kind, metadata and spec, not {shown(source.value)}")]
-    return _Candidate(source, file, folder, resource, tuple(_placed(finding, source, file) for finding in found))
+    return _Candidate(source, file, folder, resource, tuple(placed(finding, source, file) for finding in found))
 
 
 def _checked(value: dict[str, object], source: SourceDocument) -> tuple[Resource | None, list[Finding]]:
@@ -229,7 +211,7 @@ def _checked(value: dict[str, object], source: SourceDocument) -> tuple[Resource
     kind, found = _kind(value, source)
     found += _api_version(value, kind, source)
     # Both are told by now; their right values keep the model from telling them in its own way.
-    made, more = _validated(KINDS.get(kind, _UnknownKind), _content(value, kind), source)
+    made, more = validated(KINDS.get(kind, _UnknownKind), _content(value, kind), source)
     found = without_consequences([*found, *more])
     return (made if isinstance(made, Resource) and not found else None), found
 
@@ -273,40 +255,6 @@ def _api_version(value: dict[str, object], kind: str, source: SourceDocument) ->
     return [Finding(path, f"apiVersion is {shown(version)}; {rule}", known[0])]
 
 
-def _validated(model: type[BaseModel], value: Mapping[str, object], source: SourceDocument) -> tuple[BaseModel | None, list[Finding]]:
-    """The model's instance, or the faults of the value that the reader has not told already."""
-    try:
-        return model.model_validate(value, strict=True, by_alias=True, by_name=False), []
-    except ValidationError as error:
-        return None, [finding for finding in findings(error, model) if not _told(finding, source)]
-
-
-def _told(finding: Finding, source: SourceDocument) -> bool:
-    """Whether the reader has told a fault of which this one is only a consequence."""
-    ancestors = {finding.path[:length] for length in range(len(finding.path) + 1)}
-    return bool(ancestors & source.spoiled) or (finding.missing and finding.path[:-1] in source.incomplete)
-
-
-def _placed(finding: Finding, source: SourceDocument, file: str) -> Fault:
-    """A finding with the place where its value or key stands, or the nearest parent that does."""
-    at = finding.path
-    place: Position | None = source.key_positions.get(at) if finding.at_key else None
-    while place is None:
-        place = source.positions.get(at)
-        if not at:
-            break
-        at = at[:-1]
-    return Fault(
-        message=finding.message,
-        file=file,
-        document=source.index,
-        line=place.line if place else 0,
-        column=place.column if place else 0,
-        path=path_text(finding.path),
-        suggestion=finding.suggestion,
-    )
-
-
 def _named_twice(candidates: Sequence[_Candidate]) -> list[tuple[tuple[str, str], Fault]]:
     """A fault for each document whose kind and name an earlier one has, whatever else is wrong with either."""
     first: dict[tuple[str, str], str] = {}
@@ -324,7 +272,7 @@ def _named_twice(candidates: Sequence[_Candidate]) -> list[tuple[tuple[str, str]
         first.setdefault((kind, name), here)
         if earlier:
             message = f"{escaped(kind[:60])} {quoted(name)} stands here ({here}) and in {earlier}; give one of them another name"
-            faults.append(((kind, name), _placed(Finding(path, message), candidate.source, candidate.file)))
+            faults.append(((kind, name), placed(Finding(path, message), candidate.source, candidate.file)))
     return faults
 
 

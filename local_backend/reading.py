@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from local_backend.budgets.standing import standing_now
 from local_backend.jobs.desk import JobDesk
 from local_backend.reporting import group_resource, results_of, run_resource, sandbox_nano, transcript_of
 from local_backend.storage.job_records import JobRecord
@@ -77,7 +78,10 @@ class Reader:
         rows = await self._store.read("SELECT * FROM resources WHERE kind = ? AND name = ?", (kind, name))
         if not rows:
             raise NodusError.not_found(kind, name, await self._nearest(kind, name))
-        return _definition(rows[0])
+        return await self._standing(_definition(rows[0]))
+
+    async def _standing(self, found: Resource) -> Resource:
+        return await standing_now(self._store, found, self._clock) if isinstance(found, Budget) else found
 
     async def _pinned_agent(self, name: str) -> Agent:
         agent, _, revision = name.partition("@")
@@ -142,7 +146,7 @@ class Reader:
             rows = await self._store.read(
                 "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
             )
-            found = [_definition(row) for row in rows]
+            found = [await self._standing(_definition(row)) for row in rows]
         return _page([each for each in found if not query.project or each.metadata.project == query.project], query.limit)
 
     async def _runs(self, query: Query) -> list[AgentRun]:
@@ -213,6 +217,7 @@ class Reader:
                 ("SELECT * FROM sweeps ORDER BY seq", ()),
             ]
         )
+        standing = [await self._standing(_definition(row)) for row in budgets]
         jobs_of_any_kind = [self._jobs.resource(JobRecord.from_row(row)) for row in jobs]
         return Snapshot(
             cursor=cursor[0]["cursor"],
@@ -220,7 +225,7 @@ class Reader:
             runs=tuple(await self._run_resources(runs)),
             jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, Job)),
             training_jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, TrainingJob)),
-            budgets=tuple(found for row in budgets if isinstance(found := _definition(row), Budget)),
+            budgets=tuple(found for found in standing if isinstance(found, Budget)),
             sweeps=tuple(sweep_resource(SweepRecord.from_row(row)) for row in sweeps),
         )
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from local_backend.applying.lookups import Lookups, located
 from local_backend.applying.plan import Plan
+from local_backend.budgets.book import reopens
+from local_backend.budgets.standing import ceiling_of
 from local_backend.models.served import ServedFamily
 from local_backend.storage.records import event, time_text
 from local_backend.storage.store import Store
@@ -129,6 +131,8 @@ class Planning:
         now = time_text(self.now)
         status = json.loads(rows[0]["status"]) if rows else {}
         fresh = {"spentUSD": "0.00", "leftUSD": usd_text(budget.spec.limit_usd), "periodStartedAt": now, "updatedAt": now}
+        if old is not None and reopens(ceiling_of(old, self.now), ceiling_of(budget, self.now)):
+            status |= {"blocking": False, "message": ""}
         self._put(document, {**fresh, **status}, created=old is None)
         self.plan.budgets.append(budget.name)
         changes: tuple[Change, ...] = ()

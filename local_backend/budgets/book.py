@@ -276,6 +276,12 @@ class BudgetBook:
         )
 
 
+def reopens(old: Ceiling, new: Ceiling) -> bool:
+    """Whether a budget that is closed opens with a change: where more may be spent under it, or something else counts under it."""
+    same_scope = (old.project, old.match_labels) == (new.project, new.match_labels)
+    return new.limit > old.limit or not same_scope or (old.monthly, old.block) != (new.monthly, new.block)
+
+
 def charge(rate: int, start: datetime, end: datetime) -> int:
     """Nano-dollars for compute at an hourly rate between two moments, rounded up; nothing for a span that ends before it begins."""
     return -(-rate * max(0, (end - start) // _MICROSECOND) // (_HOUR // _MICROSECOND))

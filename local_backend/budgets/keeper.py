@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Ceiling, Refusal, Work
+from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Refusal, Work, reopens
+from local_backend.budgets.standing import ceiling_of, hour_of, spend_on_record
 from local_backend.storage.records import event, time_from, time_text
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import NodusError
@@ -114,7 +115,7 @@ class BudgetKeeper:
         ceiling = ceiling_of(budget, created)
         before = self._budgets.get(name)
         if not states:
-            baseline = await self._on_record(ceiling, created)
+            baseline = await spend_on_record(self._store, ceiling, created)
         else:
             same_scope = before is None or before.spec.scope == budget.spec.scope
             baseline = int(states[0]["baseline"]) if same_scope else 0
@@ -123,20 +124,20 @@ class BudgetKeeper:
         limit_raised = before is not None and nano_from_usd(before.spec.limit_usd) < ceiling.limit
         if limit_raised:
             told = [percent for percent in told if percent * ceiling.limit <= 100 * self.book.spent(name, now)]
-        spent = await self._on_record(ceiling, ceiling.period_start(now)) - (0 if ceiling.monthly else baseline)
+        spent = await spend_on_record(self._store, ceiling, ceiling.period_start(now)) - (0 if ceiling.monthly else baseline)
         status = json.loads(rows[0]["status"])
-        # What an earlier scheduler closed stays closed: what it had stopped is not to be overtaken by what is smaller.
-        closed = before is None and same_period and bool(status.get("blocking"))
+        # What is closed stays closed, over a restart and over a change that gives no room: what it had stopped is not to be overtaken by
+        # what is smaller. A change without a scheduler has opened the record itself where it gives room.
+        closed = same_period and bool(status.get("blocking"))
+        if before is not None:
+            was = self.book.ceiling(name)
+            closed = same_period and self.book.closed(name, now) is not None and not reopens(was, ceiling)
         self.book.put(ceiling, spent=max(0, spent), now=now, told=told, closed=closed)
         self._budgets[name] = budget
         self._baselines[name] = baseline
         self._published[name] = status
         await self._store.commit([self._state_row(name, now), *(self._told(now) if self._task is not None else ())])
         self.touch()
-
-    async def _on_record(self, ceiling: Ceiling, since: datetime) -> int:
-        rows = await self._store.read("SELECT project, labels, model + compute AS nano FROM spend WHERE hour >= ?", (_hour(since),))
-        return sum(row["nano"] for row in rows if ceiling.covers(_work_of_row(row["project"], row["labels"])))
 
     def _state_row(self, name: str, now: datetime) -> Statement:
         ceiling = self.book.ceiling(name)
@@ -331,23 +332,7 @@ class Purse:
         self._keeper.touch()
         if not model and not compute:
             return []
-        return [(_ADD_SPEND, (_hour(self._keeper.now), self.work.project or "", json.dumps(self.work.labels), model, compute))]
-
-
-def ceiling_of(budget: Budget, created_at: datetime) -> Ceiling:
-    """The ceiling that a Budget's spec says."""
-    spec = budget.spec
-    labels = spec.scope.selector.match_labels if spec.scope.selector is not None else {}
-    return Ceiling(
-        name=budget.name,
-        limit=nano_from_usd(spec.limit_usd),
-        created_at=created_at,
-        monthly=spec.period == "Monthly",
-        block=spec.action == "Block",
-        project=spec.scope.project,
-        match_labels=tuple(sorted(labels.items())),
-        thresholds=spec.thresholds,
-    )
+        return [(_ADD_SPEND, (hour_of(self._keeper.now), self.work.project or "", json.dumps(self.work.labels), model, compute))]
 
 
 def _money(nano: int) -> str:
@@ -356,14 +341,6 @@ def _money(nano: int) -> str:
 
 def _time_json(moment: datetime | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
-
-
-def _hour(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H")
-
-
-def _work_of_row(project: str, labels: str) -> Work:
-    return Work(project or None, tuple((str(name), str(value)) for name, value in json.loads(labels)))
 
 
 _MISSING = object()

@@ -283,6 +283,54 @@ async def test_a_restart_opens_no_budget_and_a_month_that_ended_meanwhile_does(p
         await server.until_seen(served + 1)
 
 
+async def test_a_change_that_gives_no_room_opens_no_budget(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2)))
+        await stopped_by_budget(backend)
+        served = server.served
+        for changed in (budget("0.0010", notify={"emails": ["a@example.com"]}, thresholds=[90]), budget("0.0009")):
+            await launch(place, backend, changed)
+            assert (await budget_status(backend)).blocking
+            with pytest.raises(NodusError) as refused:
+                await launch(place, backend, red(group(name="more", tasks=1)))
+            assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
+        assert server.served == served
+        await launch(place, backend, budget("0.0009", action="Notify"))
+        assert (await at_rest(backend)).coverage.scored == 8
+
+
+async def test_a_raise_while_nobody_works_counts_when_somebody_does(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2)))
+        await stopped_by_budget(backend)
+    async with place.backend("look") as onlooker:
+        await launch(place, onlooker, budget("0.0010", thresholds=[90]))
+        assert (await budget_status(onlooker)).blocking
+        await launch(place, onlooker, budget("1.00"))
+        assert not (await budget_status(onlooker)).blocking
+    async with place.backend() as backend:
+        assert (await at_rest(backend)).coverage.scored == 8
+
+
+async def test_after_a_months_end_that_no_scheduler_saw_the_new_month_is_told(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, budget("0.0010", period="Monthly"))
+        await launch(place, backend, environment(), agent(cap="0.10"), red(group(tasks=8, max_active=2, timeout="24h")))
+        await stopped_by_budget(backend)
+        last = await budget_status(backend)
+    assert last.period_ends_at is not None
+    place.clock.ahead += last.period_ends_at - place.clock() + timedelta(seconds=1)
+    async with place.backend("look") as onlooker:
+        found = await budget_status(onlooker)
+        assert (found.period_started_at, found.spent_usd, found.left_usd) == (last.period_ends_at, 0, Decimal("0.0010"))
+        assert (found.blocking, found.message, found.thresholds_told) == (False, "", ())
+        [listed] = (await onlooker.list("Budget")).items
+        [snapped] = (await onlooker.snapshot()).budgets
+        assert listed.status == snapped.status == found
+
+
 async def test_a_budget_may_have_the_name_of_a_group_and_go(place: Place, server: ModelServer) -> None:
     async with place.backend() as backend:
         await launch(place, backend, budget("0.0010", "campaign"))

@@ -177,8 +177,11 @@ class JobEngine:
             _log.error("jobs are not looked after: %s", error.detail)
 
     async def _look(self) -> None:
-        for record in await self.servers.refresh(self._jobs.values(), may_start=self._may_start):
-            self._jobs[record.name] = record
+        wanted = await self.servers.refresh(self._jobs.values(), may_start=self._may_start)
+        self._jobs |= {record.name: record for record in wanted}
+        for record in wanted:
+            await self._tell(record)
+        await self.servers.tell_users()
         for name, record in tuple(self._jobs.items()):
             if name in self._busy or not record.token:
                 continue
@@ -498,10 +501,12 @@ class JobEngine:
     async def _go_on(self, record: JobRecord) -> None:
         """Begin an ended job's next attempt. Raises NodusError where another job does its work by now."""
         self.servers.refuse_second(record)
+        if self._jobs.get(record.name, record) is not record:
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{record.name} has just begun again by itself")
         begin_again(record)
-        await self._tell(record)
         self._jobs[record.name] = record
         self.servers.adopt(record)
+        await self._tell(record)
         self._wake.set()
 
     async def _extend(self, action: ExtendCap) -> ActionOutcome:

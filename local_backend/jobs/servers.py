@@ -141,7 +141,7 @@ class Servers:
     async def refresh(self, unfinished: Iterable[JobRecord], *, may_start: bool) -> list[JobRecord]:
         """Find out who uses which family, if that may have changed: before any server is looked at.
 
-        Gives the jobs that had been stopped because nobody used them, and are wanted again: begun anew, and told.
+        Gives the jobs that had been stopped because nobody used them, and are wanted again: begun anew. The caller tells.
         """
         if not self._stale:
             return []
@@ -151,14 +151,6 @@ class Servers:
         wanted = [record for family, record in self._records.items() if family in self._users and comes_back(record)]
         for record in wanted:
             begin_again(record)
-            await self._tell(record)
-        for record in self._records.values():
-            serve = serving_of(record)
-            if serve is not None and record.phase == "Pending":
-                standing = Standing.of(record)
-                standing.users = self.users_of(serve)
-                if standing.keep(record):
-                    await self._tell(record)
         return wanted
 
     async def _find_users(self, unfinished: Iterable[JobRecord]) -> None:
@@ -176,6 +168,16 @@ class Servers:
     def users_of(self, serve: Serving) -> tuple[str, ...]:
         """Who is at work and names this family."""
         return self._users.get(serve.family, ())
+
+    async def tell_users(self) -> None:
+        """Write down who uses the servers that have not started. Those that run are looked at anyway."""
+        for record in tuple(self._records.values()):
+            serve = serving_of(record)
+            if serve is not None and record.phase == "Pending":
+                standing = Standing.of(record)
+                standing.users = self.users_of(serve)
+                if standing.keep(record):
+                    await self._tell(record)
 
     def hold_back(self, waiting: Sequence[JobRecord], running: Sequence[JobRecord]) -> dict[str, tuple[str, str]]:
         """Why some of the waiting jobs are not to start whatever the machine has free, by name: reason and sentence."""

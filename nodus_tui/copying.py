@@ -125,6 +125,17 @@ class JobFiles:
         return self._backend.read_job_file(job, path)
 
 
+_OUTPUTS = "outputs"
+
+
+async def kept_path(files: FileSource, job: str, path: str) -> str:
+    """The path of a TrainingJob's output: everything that it keeps lies below `outputs`, which need not be said."""
+    wanted = clean_path(path)
+    entries = await files.files(job)
+    inside = f"{_OUTPUTS}/{wanted}"
+    return inside if wanted and not below(entries, wanted) and below(entries, inside) else path
+
+
 async def plan_copy(backend: FileSource, run: str, path: str, target: Path) -> CopyPlan:
     """What copying `path` of a run to `target` will write: like `cp -r`, into a target that is a folder, else under the target's name.
 

@@ -17,6 +17,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.training_job import TaskScore
 from nodus_tui.statistics.pass_rate import PassRateSummary, TaskCount, summary_of_counts
+from nodus_tui.statistics.scores import COVERAGE, MEAN_REWARD, PASS_RATE
 
 SPLIT = "test"
 
@@ -121,14 +122,23 @@ def summary(cases: Sequence[Case]) -> PassRateSummary:
 
 def task_scores(reference: str, found: PassRateSummary) -> tuple[TaskScore, ...]:
     """The same as scores of a TrainingJob."""
-    coverage = TaskScore(task=reference, metric="coverage", value=found.scored / found.total, samples=found.total)
+    coverage = TaskScore(task=reference, metric=COVERAGE, value=found.scored / found.total, samples=found.total)
     rate, reward = found.pass_rate, found.mean_reward
     rates = (
-        [TaskScore(task=reference, metric="passRate", value=rate, standard_error=found.standard_error, samples=found.scored)]
+        [
+            TaskScore(
+                task=reference,
+                metric=PASS_RATE,
+                value=rate,
+                standard_error=found.standard_error,
+                ci95=found.ci95,
+                samples=found.scored,
+            )
+        ]
         if rate is not None
         else []
     )
-    rewards = [TaskScore(task=reference, metric="meanReward", value=reward, samples=found.scored)] if reward is not None else []
+    rewards = [TaskScore(task=reference, metric=MEAN_REWARD, value=reward, samples=found.scored)] if reward is not None else []
     return (*rates, coverage, *rewards)
 
 

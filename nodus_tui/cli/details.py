@@ -1,8 +1,9 @@
 """Resources and transcripts in detail, for `describe`. Foreign text passes safe_text. Pure."""
 
 from nodus_tui.cli.output import pairs_text, table_text
-from nodus_tui.cli.rows import command_text, row_of, time_text, titles_of
+from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
 from nodus_tui.cli.summary import seconds_text
+from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
@@ -11,9 +12,12 @@ from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcr
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.training_job import TrainingJob
+from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, environment_text, of_environment, with_error
 from nodus_tui.text import safe_text
 from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
-from nodus_tui.view_state.cells import plain
+from nodus_tui.view_state.cells import Tone, plain
+from nodus_tui.view_state.figures import bar
 from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
 
 _BAR_CELLS = 24
@@ -31,17 +35,22 @@ _CALL_FIGURES = frozenset({"CALL", "TURN", "TRY", "RESERVED", "COST", "BOUND", "
 def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> str:
     """Everything a person wants to know of it; for a run with a sandbox, the limits that its agent gives it."""
     common = [("Kind", resource.kind), ("Name", resource.name), ("Project", resource.metadata.project or ""), ("Labels", _labels(resource))]
-    if isinstance(resource, AgentGroup):
-        return pairs_text(common + _group(resource))
-    if isinstance(resource, AgentRun):
-        return pairs_text(common + _run(resource) + _sandbox(resource, limits))
-    if isinstance(resource, Agent):
-        return pairs_text(common + _agent(resource))
-    if isinstance(resource, Job):
-        return pairs_text(common + _job(resource))
-    if isinstance(resource, Budget):
-        return pairs_text(common + _budget(resource))
-    return pairs_text(common + list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True)))
+    match resource:
+        case AgentGroup():
+            own = _group(resource)
+        case AgentRun():
+            own = _run(resource) + _sandbox(resource, limits)
+        case Agent():
+            own = _agent(resource)
+        case Job():
+            own = _job(resource)
+        case TrainingJob():
+            own = _training_job(resource)
+        case Budget():
+            own = _budget(resource)
+        case _:
+            own = list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True))
+    return pairs_text(common + own)
 
 
 def _labels(resource: Resource) -> str:
@@ -96,21 +105,55 @@ def _serving(job: Job) -> list[tuple[str, str]]:
     ]
 
 
-def _job_status(job: Job, status: JobStatus) -> list[tuple[str, str]]:
-    spec = job.spec
+def _training_job(job: TrainingJob) -> list[tuple[str, str]]:
+    spec, status, parameters = job.spec, job.status, job.spec.parameters.to_document()
+    resources = spec.resources
+    given = [f"{name} {value}" for name, value in parameters.items() if value is not None and name != "tasks"]
+    pairs = [
+        ("Model", spec.model.uri),
+        ("Scores", spec.environment or ", ".join(spec.parameters.tasks or ())),
+        ("Parameters", ", ".join(given)),
+        ("Own tasks", "\n".join(spec.include_paths)),
+        ("Machine", f"{hardware_text(job)}, {resources.all_cpus:g} CPU, {resources.all_memory_gib:g} GiB"),
+        ("Timeout", duration_text(spec.timeout)),
+    ]
+    if status is None:
+        return pairs
+    done = (
+        "" if status.progress is None or status.ended else f"{plain(bar(status.progress, _BAR_CELLS, Tone.INFO))} {progress_text(status)}"
+    )
+    return [*pairs, *_job_status(job, status), ("Done", done), ("Results", results_text(job))]
+
+
+def results_text(job: TrainingJob) -> str:
+    """All its scores, one a line; an Environment's as its pass rate."""
+    scores = job.status.scores if job.status else ()
+    if not scores:
+        return ""
+    lines = [f"{each.task}  {each.metric}  {with_error(each)}  {each.samples:,} samples" for each in scores if each.metric not in _OF_RATE]
+    return "\n".join([environment_text(scores), *lines] if of_environment(scores) else lines)
+
+
+_OF_RATE = frozenset({PASS_RATE, COVERAGE})
+"""What stands in the text of a pass rate."""
+
+
+def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, str]]:
+    target = f"{JOB_WORDS[job.kind]}/{job.name}"
     kept = [f"{each.path}  {each.bytes:,} bytes  sha256 {each.sha256}" for each in status.outputs]
-    more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp job/{job.name}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
+    more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp {target}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
         ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)),
+        ("Attempt", str(status.attempt) if status.attempt > 1 else ""),
         ("Exit code", "" if status.exit_code is None else str(status.exit_code)),
-        ("Cost", f"{display_usd(status.cost_usd)} of {display_usd(spec.max_cost_usd)}, at {display_usd(status.rate_usd)} an hour"),
+        ("Cost", f"{display_usd(status.cost_usd)} of {cap_text(job)}, at {display_usd(status.rate_usd)} an hour"),
         ("Created", time_text(status.created_at)),
         ("Started", time_text(status.started_at)),
         ("Ended", time_text(status.ended_at)),
         ("Ends by", f"{time_text(status.deadline_at)}, at its cap or its timeout" if status.deadline_at else ""),
         ("Outputs", "\n".join(kept[:_MOST_OUTPUTS] + more)),
         ("Notes", "\n".join(status.notes)),
-        ("Log", f"nodus-tui logs job/{job.name}"),
+        ("Log", f"nodus-tui logs {target}"),
     ]
 
 

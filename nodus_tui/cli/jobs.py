@@ -12,8 +12,10 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.signals import stop_on_signals
+from nodus_tui.cli.targets import JOB_WORDS, job_of
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.text import safe_text
 
 _WAIT_SECONDS = 10.0
@@ -36,19 +38,29 @@ def exit_code(status: JobStatus) -> Exit:
     return Exit.INFRASTRUCTURE if status.reason in _NOT_ABOUT_THE_COMMAND else Exit.GATE
 
 
-def status_of(job: Job) -> JobStatus:
+AnyJob = Job | TrainingJob
+
+
+def status_of(job: AnyJob) -> JobStatus:
     """The status that a backend's jobs always have; ValueError says which one lacks it."""
     if job.status is None:
-        raise ValueError(f"the backend gave Job {job.name} without a status")
+        raise ValueError(f"the backend gave {job.kind} {job.name} without a status")
     return job.status
 
 
-async def job_named(backend: Backend, name: str) -> Job:
-    """The job. Raises NodusError when there is none."""
-    found = await backend.get("Job", name)
-    if not isinstance(found, Job):
-        raise TypeError(f"the backend gave a {found.kind} for Job {name}")
-    return found
+async def job_named(backend: Backend, name: str) -> AnyJob:
+    """The job, of whichever kind. Raises NodusError when there is none."""
+    found = await job_of(backend, name)
+    # Where there is none it is asked for once more, for the sentence with the nearest name.
+    job = found[1] if found is not None else await backend.get("Job", name)
+    if not isinstance(job, Job | TrainingJob):
+        raise TypeError(f"the backend gave a {job.kind} for the job {name}")
+    return job
+
+
+def target_of(job: AnyJob) -> str:
+    """How the command line names it."""
+    return f"{JOB_WORDS[job.kind]}/{job.name}"
 
 
 def writer_to(stream: Any, *, prefix: str = "") -> Write:
@@ -83,7 +95,7 @@ async def copy_log(backend: Backend, name: str, write: Write, *, after: int = 0,
         after = piece.next_offset
 
 
-async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> Job:
+async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> AnyJob:
     """The job once it has ended, its outputs kept."""
     cursor = (await backend.snapshot()).cursor
     job = await job_named(backend, name)
@@ -97,7 +109,7 @@ async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> Job
                 told = status.message
                 say(f"{name} {told}")
             batch = await anext(batches)
-            if any((event.kind, event.name) == ("Job", name) for event in batch.events):
+            if any((event.kind, event.name) == (job.kind, name) for event in batch.events):
                 job = await job_named(backend, name)
     return job
 
@@ -126,14 +138,15 @@ async def wait_for_jobs(
             raise outcomes[0]
         return report_jobs([await job_named(backend, name) for name in names], output)
     for name in names:
-        if not status_of(await job_named(backend, name)).ended:
-            say(f"{name} goes on; `nodus-tui wait job/{name}` waits for it, `nodus-tui kill job/{name}` ends it")
+        job = await job_named(backend, name)
+        if not status_of(job).ended:
+            say(f"{name} goes on; `nodus-tui wait {target_of(job)}` waits for it, `nodus-tui kill {target_of(job)}` ends it")
     if not interrupted:
         say("the time to wait is up")
     return Exit.INTERRUPTED if interrupted else Exit.INFRASTRUCTURE
 
 
-def report_jobs(jobs: Sequence[Job], output: str) -> Exit:
+def report_jobs(jobs: Sequence[AnyJob], output: str) -> Exit:
     """Print ended jobs on stdout, say what was wrong on stderr, and give the exit code."""
     if output == "json":
         documents = [each.to_document() for each in jobs]
@@ -141,10 +154,10 @@ def report_jobs(jobs: Sequence[Job], output: str) -> Exit:
     elif output == "yaml":
         emit(resources_yaml(list(jobs)))
     elif output == "csv":
-        titles = titles_of("Job")
-        emit(csv_text([dict(zip(titles, row_of(each), strict=True)) for each in jobs], titles))
+        emit("\n".join(_csv(each) for each in _by_kind(jobs)))
     else:
-        emit(table_text(titles_of("Job"), [row_of(each) for each in jobs], right=RIGHT))
+        tables = (table_text(titles_of(each[0].kind), [row_of(job) for job in each], right=RIGHT) for each in _by_kind(jobs))
+        emit("\n\n".join(tables))
     for job in jobs:
         status = status_of(job)
         if status.message:
@@ -152,3 +165,14 @@ def report_jobs(jobs: Sequence[Job], output: str) -> Exit:
         for note in status.notes:
             say(f"{job.name}: {note}")
     return gravest(tuple(exit_code(status_of(job)) for job in jobs))
+
+
+def _by_kind(jobs: Sequence[AnyJob]) -> list[list[AnyJob]]:
+    """The jobs of each kind, whose columns differ, in their order."""
+    kinds = dict.fromkeys(job.kind for job in jobs)
+    return [[job for job in jobs if job.kind == kind] for kind in kinds]
+
+
+def _csv(jobs: Sequence[AnyJob]) -> str:
+    titles = titles_of(jobs[0].kind)
+    return csv_text([dict(zip(titles, row_of(each), strict=True)) for each in jobs], titles)

@@ -10,13 +10,17 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
-from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.scores import scores_text
 from nodus_tui.view_state.budgets import scope_text, standing_word, used_bar, used_text
 from nodus_tui.view_state.cells import plain
 
-RIGHT = frozenset({"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT"})
+RIGHT = frozenset(
+    {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE"}
+)
 """Columns of figures."""
 
 _TITLES: dict[str, tuple[str, ...]] = {
@@ -24,6 +28,7 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
     "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "SERVES", "COMMAND"),
+    "TrainingJob": ("NAME", "PHASE", "REASON", "DONE", "SCORES", "COST", "CAP", "TOOK", "STARTED", "HARDWARE", "MODEL"),
     "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
@@ -50,6 +55,8 @@ def row_of(resource: Resource, *, bars: bool = False) -> tuple[str, ...]:
             row = _environment(resource)
         case Job():
             row = _job(resource)
+        case TrainingJob():
+            row = _training_job(resource)
         case Budget():
             row = _budget(resource, bars=bars)
         case _:
@@ -118,12 +125,53 @@ def _run(run: AgentRun) -> tuple[str, ...]:
     )
 
 
+def cap_text(job: Job | TrainingJob) -> str:
+    """The cap in force."""
+    raised = job.status.cap_usd if job.status else None
+    return display_usd(job.spec.max_cost_usd if raised is None else raised)
+
+
+def _took(status: JobStatus) -> float | None:
+    return None if status.started_at is None or status.ended_at is None else (status.ended_at - status.started_at).total_seconds()
+
+
+def progress_text(status: JobStatus) -> str:
+    """How far it is, where it says so."""
+    return "-" if status.progress is None else f"{status.progress:.0%}"
+
+
+def _training_job(job: TrainingJob) -> tuple[str, ...]:
+    spec, status = job.spec, job.status
+    hardware = hardware_text(job)
+    if status is None:
+        return job.name, "-", "-", "-", "-", "-", cap_text(job), "-", "-", hardware, spec.model.uri
+    return (
+        job.name,
+        status.phase,
+        status.reason or "-",
+        progress_text(status),
+        scores_text(status.scores) or "-",
+        display_usd(status.cost_usd),
+        cap_text(job),
+        seconds_text(_took(status)),
+        time_text(status.started_at),
+        hardware,
+        spec.model.uri,
+    )
+
+
+def hardware_text(job: TrainingJob) -> str:
+    """What it runs on, or may run on."""
+    resources = job.spec.resources
+    count = f"{resources.accelerators} × " if resources.accelerators > 1 else ""
+    return count + " or ".join(resources.hardware)
+
+
 def _job(job: Job) -> tuple[str, ...]:
-    status, cap = job.status, display_usd(job.spec.max_cost_usd)
+    status, cap = job.status, cap_text(job)
     command = command_text(job.spec.command, _COMMAND_CHARACTERS) or job.spec.image or ""
     if status is None:
         return job.name, "-", "-", "-", "-", cap, "-", "-", serves_text(job), command
-    took = None if status.started_at is None or status.ended_at is None else (status.ended_at - status.started_at).total_seconds()
     return (
         job.name,
         status.phase,
@@ -131,7 +179,7 @@ def _job(job: Job) -> tuple[str, ...]:
         "-" if status.exit_code is None else str(status.exit_code),
         display_usd(status.cost_usd),
         cap,
-        seconds_text(took),
+        seconds_text(_took(status)),
         time_text(status.started_at),
         serves_text(job),
         command,

@@ -25,7 +25,10 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
 _KIND_BY_WORD = {word: kind for kind, words in KIND_NAMES.items() for word in words}
 
 RunOrGroup = Literal["AgentRun", "AgentGroup"]
-Work = Literal["AgentRun", "AgentGroup", "Job"]
+Work = Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
+JobKind = Literal["Job", "TrainingJob"]
+JOB_WORDS: dict[JobKind, str] = {"Job": "job", "TrainingJob": "tj"}
+"""How sentences name them: `job/NAME`, `tj/NAME`."""
 
 
 def kind_of(word: str) -> str:
@@ -67,21 +70,28 @@ async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resou
 
 async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
     """The run, group or job that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one."""
-    word, slash, name = target.partition("/")
-    if slash and kind_of(word) == "Job":
-        return "Job", await backend.get("Job", name)
-    if slash:
-        return await run_or_group(backend, target)
-    job = await _found(backend, "Job", target)
+    if "/" in target:
+        kind, name = split_target(target)
+        return (kind, await backend.get(kind, name)) if kind in JOB_WORDS else await run_or_group(backend, target)
+    job = await job_of(backend, target)
     try:
         other = await run_or_group(backend, target)
     except NodusError as error:
         if job is None or error.code is not ErrorCode.NOT_FOUND:
             raise
-        return "Job", job
+        return job
     if job is not None:
         raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a job and something else; say job/{target}, group/{target} or run/{target}')
     return other
+
+
+async def job_of(backend: Backend, name: str) -> tuple[JobKind, Resource] | None:
+    """The job of a name, of whichever kind: they share one space of names."""
+    for kind in JOB_WORDS:
+        found = await _found(backend, kind, name)
+        if found is not None:
+            return kind, found
+    return None
 
 
 async def _found(backend: Backend, kind: str, name: str) -> Resource | None:

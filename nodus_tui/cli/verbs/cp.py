@@ -12,19 +12,19 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import kind_of
+from nodus_tui.cli.targets import JOB_WORDS, kind_of
 from nodus_tui.cli.transfers import TransferDisplay, bytes_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.sandboxes import FileEntry
-from nodus_tui.copying import FileSource, JobFiles, below, clean_path, copy, pieces_of, plan_copy
+from nodus_tui.copying import FileSource, JobFiles, below, clean_path, copy, kept_path, pieces_of, plan_copy
 from nodus_tui.text import safe_text
 
 STDOUT = "-"
 
 
 class SourceType(click.ParamType[tuple[str, str, str]]):
-    """`RUN:PATH` or `job/NAME:PATH`."""
+    """`RUN:PATH`, `job/NAME:PATH` or `tj/NAME:PATH`."""
 
     name = "source"
 
@@ -35,8 +35,8 @@ class SourceType(click.ParamType[tuple[str, str, str]]):
         named, colon, path = str(value).partition(":")
         word, slash, name = named.rpartition("/")
         kind = kind_of(word) if slash else "AgentRun"
-        if not colon or not name or not name.isprintable() or kind not in {"AgentRun", "Job"}:
-            self.fail(f"{str(value)!r} names no file: write RUN:PATH or job/NAME:PATH, or RUN: for everything", param, ctx)
+        if not colon or not name or not name.isprintable() or kind not in {"AgentRun", *JOB_WORDS}:
+            self.fail(f"{str(value)!r} names no file: write RUN:PATH, job/NAME:PATH or tj/NAME:PATH, or RUN: for everything", param, ctx)
         return kind, name, path
 
 
@@ -49,7 +49,7 @@ class SourceType(click.ParamType[tuple[str, str, str]]):
 def command(source: tuple[str, str, str], target: Path | None, output: str, *, force: bool, quiet: bool) -> int:
     """Copy a file or a folder that an agent or a job made to TARGET; without TARGET, list it. RUN: alone means everything.
 
-    job/NAME:PATH is a kept output of a job that has ended; its sha256 is compared with the job's manifest.
+    job/NAME:PATH (tj/NAME:PATH for a TrainingJob) is a kept output of a job that has ended; its sha256 is compared with the manifest.
 
     PATH starts in the agent's work folder: as it is while the run's sandbox lives, as it was kept afterwards. Like `cp -r`, it goes into a
     TARGET that is a folder, else under TARGET's name; - writes a file to standard output. Nothing is replaced without --force, nothing is
@@ -58,13 +58,17 @@ def command(source: tuple[str, str, str], target: Path | None, output: str, *, f
     kind, name, path = source
 
     def files(backend: Backend) -> FileSource:
-        return JobFiles(backend) if kind == "Job" else backend
+        return JobFiles(backend) if kind in JOB_WORDS else backend
 
-    if target is None:
-        return with_backend("look", lambda backend: _list(files(backend), name, path, output))
-    if str(target) == STDOUT:
-        return with_backend("look", lambda backend: _write_out(files(backend), name, path))
-    return with_backend("look", lambda backend: _copy(files(backend), name, path, target, output, force=force, quiet=quiet))
+    async def ask(backend: Backend) -> int:
+        wanted = await kept_path(files(backend), name, path) if kind == "TrainingJob" else path
+        if target is None:
+            return await _list(files(backend), name, wanted, output)
+        if str(target) == STDOUT:
+            return await _write_out(files(backend), name, wanted)
+        return await _copy(files(backend), name, wanted, target, output, force=force, quiet=quiet)
+
+    return with_backend("look", ask)
 
 
 async def _list(backend: FileSource, run: str, path: str, output: str) -> int:

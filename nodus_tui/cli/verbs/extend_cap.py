@@ -1,16 +1,19 @@
-"""`extend-cap`: a higher cap for runs or groups."""
+"""`extend-cap`: a higher cap for runs, groups or jobs."""
 
 from collections.abc import Sequence
 from decimal import Decimal
 
 import click
 
-from nodus_tui.cli.acting import act, act_and_wait
+from nodus_tui.cli.acting import act
+from nodus_tui.cli.exits import gravest
+from nodus_tui.cli.failures import say
+from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import AmountType, TargetType, output_option, why_option
-from nodus_tui.cli.session import author
-from nodus_tui.cli.targets import run_or_group
-from nodus_tui.cli.waiting import WaitOptions
-from nodus_tui.contract.actions import Action, ActionOutcome, ExtendCap
+from nodus_tui.cli.session import author, with_backend
+from nodus_tui.cli.targets import JOB_WORDS, work_named
+from nodus_tui.cli.waiting import WaitOptions, wait_and_report
+from nodus_tui.contract.actions import Action, ExtendCap
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.agent_run import AgentRun
 
@@ -19,28 +22,35 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 @click.argument("targets", type=TargetType(), nargs=-1, required=True, metavar="NAME...")
 @click.argument("amount", type=AmountType())
 @click.option("--restart", is_flag=True, help="For a run: begin afresh instead of going on from the paid conversation.")
-@click.option("--wait", "waits", is_flag=True, help="Then wait for the group as `nodus-tui wait` does.")
+@click.option("--wait", "waits", is_flag=True, help="Then wait for the group or the job as `nodus-tui wait` does.")
 @why_option()
 @output_option("table", "json")
 def command(targets: tuple[str, ...], amount: Decimal, why: str, output: str, *, restart: bool, waits: bool) -> int:
     """Raise the cap of each NAME to AMOUNT dollars: the whole new cap, not what is added.
 
     A group's cap is raised in place. A run ends as superseded, and a new run with the higher cap goes on from its conversation,
-    with what it spent counted against the new cap.
+    with what it spent counted against the new cap. A job's cap is raised in place too, while it runs; one that its cap ended goes on.
     """
     groups: dict[str, str] = {}
+    jobs: list[str] = []
 
     async def plan(backend: Backend) -> Sequence[Action]:
         actions = []
         for target in targets:
-            kind, resource = await run_or_group(backend, target)
-            if restart and kind == "AgentGroup":
-                raise click.UsageError(f"--restart is for runs, and {resource.name} is a group")
+            kind, resource = await work_named(backend, target)
+            if restart and kind != "AgentRun":
+                raise click.UsageError(f"--restart is for runs, and {resource.name} is none")
+            if kind in JOB_WORDS:
+                jobs.append(resource.name)
             groups[resource.name] = (resource.spec.group or "") if isinstance(resource, AgentRun) else resource.name
             actions.append(ExtendCap(kind=kind, name=resource.name, cap_usd=amount, restart=restart, author=author(), why=why))
         return actions
 
-    def group_of(outcome: ActionOutcome) -> str:
-        return groups.get(outcome.name, outcome.name)
+    async def raise_and_wait(backend: Backend) -> int:
+        for action in await plan(backend):
+            say((await backend.act(action)).message)
+        named = tuple(dict.fromkeys(group for name, group in groups.items() if name not in jobs))
+        codes = [await wait_and_report(backend, named, WaitOptions(output=output))] if named else []
+        return gravest((*codes, *([await wait_for_jobs(backend, jobs, output, logs=False, quiet=False)] if jobs else [])))
 
-    return act_and_wait(plan, group_of, WaitOptions(output=output)) if waits else act(plan, output)
+    return with_backend("work", raise_and_wait) if waits else act(plan, output)

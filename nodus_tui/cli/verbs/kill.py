@@ -13,7 +13,7 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job
 
-_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job"}
+_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job"}
 
 
 @click.command("kill")

@@ -9,7 +9,7 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.jobs import copy_log, writer_to
 from nodus_tui.cli.options import TargetType
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import kind_of
+from nodus_tui.cli.targets import JOB_WORDS, kind_of
 from nodus_tui.contract.backend import Backend
 
 _LAST_BYTES = 1 << 20
@@ -25,7 +25,7 @@ def command(target: str, tail: int | None, *, follow: bool) -> int:
     On a terminal, characters that it would obey are made visible; into a file or a pipe the text goes as it is.
     """
     word, slash, name = target.partition("/")
-    if slash and kind_of(word) != "Job":
+    if slash and kind_of(word) not in JOB_WORDS:
         raise click.UsageError(f"{target} is no job: only jobs have logs (a run has its transcript: `nodus-tui describe`)")
     wanted = name if slash else target
     write = writer_to(sys.stdout)

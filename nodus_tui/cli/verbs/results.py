@@ -1,4 +1,4 @@
-"""`results`: what a group has come to, as it stands."""
+"""`results`: what a group or a TrainingJob has come to, as it stands."""
 
 import click
 
@@ -9,6 +9,8 @@ from nodus_tui.cli.options import TargetType, gate_options, output_option
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS, results_text, summary_text
+from nodus_tui.cli.targets import split_target
+from nodus_tui.cli.training_results import judge_training, training_results, training_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.results import GroupResults
 
@@ -19,19 +21,28 @@ from nodus_tui.contract.results import GroupResults
 @gate_options
 @output_option(*FORMATS)
 def command(group: str, min_pass_rate: float | None, min_coverage: float | None, output: str, *, summary: bool) -> int:
-    """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now.
+    """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now. Of tj/NAME the scores of a TrainingJob.
 
     Reading is exit 0 whatever the results are; with --min-pass-rate or --min-coverage the exit code is that of `run`.
     """
+    gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
+    gated = min_pass_rate is not None or min_coverage is not None
+    kind, name = split_target(group) if "/" in group else ("AgentGroup", group)
+    if kind == "TrainingJob":
+        job, document = with_backend("look", lambda backend: training_results(backend, name))
+        emit(training_text(job, document, output, summary=summary))
+        return judge_training(job, gate) if gated else Exit.DONE
+    if kind != "AgentGroup":
+        raise click.UsageError(f"{group} has no results: groups and TrainingJobs (tj/NAME) have")
 
     async def ask(backend: Backend) -> GroupResults:
-        return await backend.results(group)
+        return await backend.results(name)
 
     results = with_backend("look", ask)
     emit(summary_text(results) if summary and output == "table" else results_text((results,), output))
-    if min_pass_rate is None and min_coverage is None:
+    if not gated:
         return Exit.DONE
-    judgement = judge(results, Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage))
+    judgement = judge(results, gate)
     for sentence in judgement.sentences:
         say(sentence)
     return judgement.code

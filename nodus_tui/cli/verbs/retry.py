@@ -1,16 +1,19 @@
-"""`retry`: new runs for cases that ended unscored. A verdict stands."""
+"""`retry`: new runs for cases that ended unscored, or the next attempt of a job. A verdict stands."""
 
 from collections.abc import Sequence
 
 import click
 
 from nodus_tui.cli.acting import act, act_and_wait
+from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
+from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
-from nodus_tui.cli.session import author
+from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.targets import JOB_WORDS, split_target, work_named
 from nodus_tui.cli.waiting import WaitOptions
-from nodus_tui.contract.actions import Action, Retry
+from nodus_tui.contract.actions import Action, Retry, RetryJob
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.phases import Reason, Verdict
 
@@ -64,9 +67,12 @@ def command(
     quiet: bool,
 ) -> int:
     """Run the unscored cases of GROUP again, all of them or those of the named RUNs and filters; then wait and print as `run` does.
+    Or, for job/NAME and tj/NAME, begin a job's next attempt: in its work folder as it is, under the same cap.
 
     A scored case is never run again: its verdict stands. An interrupted group goes on, as with `resume`.
     """
+    if "/" in group and split_target(group)[0] in JOB_WORDS:
+        return _retry_job(group, why, output, no_wait=no_wait, quiet=quiet)
     chosen = tuple(Reason(each) for each in reasons) + ((Reason.INTERRUPTED,) if interrupted else ())
     action = Retry(group=group, runs=runs, reasons=chosen, verdicts=tuple(Verdict(each) for each in verdicts), author=author(), why=why)
 
@@ -77,3 +83,16 @@ def command(
         return act(plan, output)
     options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
     return act_and_wait(plan, lambda _: group, options)
+
+
+def _retry_job(target: str, why: str, output: str, *, no_wait: bool, quiet: bool) -> int:
+    async def plan(backend: Backend) -> Sequence[RetryJob]:
+        kind, job = await work_named(backend, target)
+        return [RetryJob.model_validate({"kind": kind, "name": job.name, "author": author(), "why": why})]
+
+    async def wait(backend: Backend) -> int:
+        (action,) = await plan(backend)
+        say((await backend.act(action)).message)
+        return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet)
+
+    return act(plan, "json" if output == "json" else "table") if no_wait else with_backend("work", wait)

@@ -1,6 +1,6 @@
 """`run`: apply a spec, wait for its groups and jobs, print their results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
@@ -10,12 +10,13 @@ import click
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.jobs import wait_for_jobs
+from nodus_tui.cli.jobs import AnyJob, wait_for_jobs
 from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
 from nodus_tui.connect import chosen_way
 from nodus_tui.contract.actions import ApplyOutcome, Resume
@@ -25,6 +26,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job, Serving
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
@@ -60,7 +62,8 @@ def command(
     if as_name:
         bundle = renamed(bundle, as_name)
     if not _groups(bundle) and not _jobs(bundle):
-        raise click.UsageError("there is no AgentGroup and no Job in these files, so nothing to run; `nodus-tui apply` stores other kinds")
+        kinds = "there is no AgentGroup, no Job and no TrainingJob in these files"
+        raise click.UsageError(f"{kinds}, so nothing to run; `nodus-tui apply` stores other kinds")
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
@@ -81,13 +84,13 @@ def _groups(bundle: SpecBundle) -> list[AgentGroup]:
     return [each.resource for each in bundle if isinstance(each.resource, AgentGroup)]
 
 
-def _jobs(bundle: SpecBundle) -> list[Job]:
-    return [each.resource for each in bundle if isinstance(each.resource, Job)]
+def _jobs(bundle: SpecBundle) -> list[AnyJob]:
+    return [each.resource for each in bundle if isinstance(each.resource, Job | TrainingJob)]
 
 
 def _servers(bundle: SpecBundle) -> dict[str, Serving]:
     """The jobs that serve models, by name."""
-    return {job.name: job.spec.serve for job in _jobs(bundle) if job.spec.serve is not None}
+    return {job.name: job.spec.serve for job in _jobs(bundle) if isinstance(job, Job) and job.spec.serve is not None}
 
 
 def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
@@ -95,18 +98,18 @@ def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
 
     Raises UsageError when it has not exactly one, or the name is none.
     """
-    kind: type[AgentGroup | Job] = AgentGroup if _groups(bundle) or not _jobs(bundle) else Job
-    count = len(_groups(bundle) if kind is AgentGroup else _jobs(bundle))
-    if count != 1:
-        raise click.UsageError(f"--as names one {'group' if kind is AgentGroup else 'job'}, and there are {count} in these files")
+    named: Sequence[AgentGroup | AnyJob] = _groups(bundle) or _jobs(bundle)
+    if len(named) != 1:
+        word = "job" if _jobs(bundle) and not _groups(bundle) else "group"
+        raise click.UsageError(f"--as names one {word}, and there are {len(named)} in these files")
     documents = []
     for document in bundle:
         resource = document.resource
-        if isinstance(resource, kind):
+        if resource is named[0]:
             raw = resource.to_document()
             raw["metadata"] = {**resource.metadata.to_document(), "name": name}
             try:
-                resource = kind.model_validate(raw)
+                resource = type(resource).model_validate(raw)
             except ValueError:
                 raise click.UsageError(f"--as {name!r}: a name has 1 to 63 small letters, digits, dots and hyphens") from None
         documents.append(replace(document, resource=resource))
@@ -136,12 +139,11 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str, servers: 
         if name not in standing or await _how_it_stands(backend, name) == "going":
             say(f"{name} goes on in the background; `nodus-tui wait {name}` waits for its results, `nodus-tui` watches")
     _tell_servers(servers)
-    for name in _applied_jobs(outcome):
+    for name, word in _applied_jobs(outcome).items():
         if name in servers:
             continue
-        say(
-            f"{name} goes on in the background; `nodus-tui logs --follow {name}` shows its output, `nodus-tui wait job/{name}` waits for it"
-        )
+        waits = f"`nodus-tui wait {word}/{name}` waits for it"
+        say(f"{name} goes on in the background; `nodus-tui logs --follow {name}` shows its output, {waits}")
     if output == "json":
         emit(json_text(outcome.to_document()))
     return Exit.DONE
@@ -153,8 +155,10 @@ def _tell_servers(servers: Mapping[str, Serving]) -> None:
         say(f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output")
 
 
-def _applied_jobs(outcome: ApplyOutcome) -> tuple[str, ...]:
-    return tuple(each.name for each in outcome.documents if each.kind == "Job")
+def _applied_jobs(outcome: ApplyOutcome) -> dict[str, str]:
+    """The jobs of either kind by name, with the word by which each is named."""
+    words = {str(kind): word for kind, word in JOB_WORDS.items()}
+    return {each.name: words[each.kind] for each in outcome.documents if each.kind in words}
 
 
 async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOptions, servers: Mapping[str, Serving]) -> int:

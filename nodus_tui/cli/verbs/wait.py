@@ -10,7 +10,7 @@ from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import DurationType, TargetType, gate_options, output_option
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS
-from nodus_tui.cli.targets import split_target
+from nodus_tui.cli.targets import JOB_WORDS, job_of, split_target
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -40,7 +40,7 @@ def command(
     *,
     quiet: bool,
 ) -> int:
-    """Wait until each NAME, a group or a job (job/NAME), has ended, or unless --for ended a group stands stalled.
+    """Wait until each NAME, a group or a job (job/NAME, tj/NAME), has ended, or unless --for ended a group stands stalled.
 
     Then print the results and judge them as `run` does. A job that succeeded passes.
 
@@ -52,7 +52,7 @@ def command(
     async def ask(backend: Backend) -> int:
         kinds = [await _kind(backend, target) for target in groups]
         named = tuple(name for kind, name in kinds if kind == "AgentGroup")
-        jobs = tuple(name for kind, name in kinds if kind == "Job")
+        jobs = tuple(name for kind, name in kinds if kind in JOB_WORDS)
         codes = [await wait_and_report(backend, named, options)] if named else []
         if jobs and Exit.INTERRUPTED not in codes:
             codes.append(await wait_for_jobs(backend, jobs, output, logs=False, quiet=quiet, timeout=timeout))
@@ -65,12 +65,12 @@ async def _kind(backend: Backend, target: str) -> tuple[str, str]:
     """What a target means, as kind and name: a job only where it says so or there is no group of that name."""
     if "/" in target:
         kind, name = split_target(target)
-        if kind not in {"AgentGroup", "Job"}:
+        if kind != "AgentGroup" and kind not in JOB_WORDS:
             raise click.UsageError(f"{target} is neither a group nor a job")
         return kind, name
     try:
         await backend.get("AgentGroup", target)
     except NodusError as error:
-        if error.code is ErrorCode.NOT_FOUND and target in {each.name for each in (await backend.snapshot()).jobs}:
-            return "Job", target
+        if error.code is ErrorCode.NOT_FOUND and (found := await job_of(backend, target)) is not None:
+            return found[0], target
     return "AgentGroup", target

@@ -122,12 +122,14 @@ class TrainingJobSpec(ContractModel):
 
 
 class TaskScore(ContractModel):
-    """The figure of one benchmark task."""
+    """The figure of one benchmark task; of an Environment its `passRate`, its `coverage` and its `meanReward`."""
 
     task: str
     metric: str
     value: float
     standard_error: float | None = None
+    ci95: tuple[float, float] | None = None
+    """Of a pass rate."""
     samples: int
 
 

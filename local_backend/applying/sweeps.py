@@ -35,8 +35,8 @@ class _CellDocument(LoadedDocument):
         return ("spec", *self.cell.origin(path[1:]))
 
     def in_doubt(self, *path: str | int) -> bool:
-        """Whether the value in the sweep's document that this one comes from is made up."""
-        return self.sweep is not None and self.sweep.in_doubt(*self._origin(path))
+        """Whether the value in the sweep's document that this one comes from is made up. Its name is its sweep's affair."""
+        return path[:1] == ("metadata",) or (self.sweep is not None and self.sweep.in_doubt(*self._origin(path)))
 
     def fault(self, path: tuple[str | int, ...], message: str, suggestion: str = "") -> Fault:
         """A fault at the field of the sweep that this cell's field comes from."""

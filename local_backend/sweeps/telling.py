@@ -80,7 +80,8 @@ def assess(sweep: OpenSweep, waits: Mapping[str, Wait], now: datetime) -> None:
     unpaid = [cell for cell in going if cell.phase is GroupPhase.STALLED]
     first = next((wait for wait in waits.values() if wait.reason != "WaitingForPlace"), None)
     if going and len(unpaid) == len(going) and not _may_start(sweep, waits):
-        record.phase, record.reason, record.message = GroupPhase.STALLED, unpaid[0].reason, unpaid[0].message
+        told = first or Wait(unpaid[0].reason or "", unpaid[0].message)
+        record.phase, record.reason, record.message = GroupPhase.STALLED, told.reason, told.message
     elif going:
         record.phase, record.reason, record.message = GroupPhase.RUNNING, record.paused or None, _paused_message(sweep)
         if first is not None and not record.paused:

@@ -71,6 +71,14 @@ def home_path() -> Path:
     return Path(user_data_dir(APP_NAME, appauthor=False))
 
 
+def cache_path() -> Path:
+    """Where things that can be made again are kept: NODUS_CACHE, or the user's cache folder."""
+    from platformdirs import user_cache_path  # noqa: PLC0415 - needed by a verb or two only
+
+    named = os.environ.get("NODUS_CACHE", "")
+    return Path(named).expanduser().absolute() if named else user_cache_path("nodus-tui")
+
+
 def expected_config_path() -> Path:
     """Where the configuration file is looked for: NODUS_CONFIG, or config.yaml in the user's configuration folder."""
     named = os.environ.get("NODUS_CONFIG")

@@ -10,6 +10,7 @@ from nodus_tui.cli.checks import Check, Level
 from nodus_tui.cli.session import opened
 from nodus_tui.contract.backend import BackendInfo, ModelFact
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.evaluation import HARNESS, EvaluationFact
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.sandboxes import SandboxEngineFact
 
@@ -33,7 +34,9 @@ def backend_checks() -> BackendFindings:
         info, _ = asyncio.run(_ask(machine=False))
     except NodusError as error:
         return BackendFindings((_unopened(error, "see the checks above"),))
-    return BackendFindings((_backend(info), _prices(), sandbox_check(info.sandbox)), info.models, info.sandbox)
+    return BackendFindings(
+        (_backend(info), _prices(), sandbox_check(info.sandbox), evaluation_check(info.evaluation)), info.models, info.sandbox
+    )
 
 
 def remote_checks() -> BackendFindings:
@@ -43,7 +46,12 @@ def remote_checks() -> BackendFindings:
     except NodusError as error:
         remedy = "`nodus-tui serve` starts it there; the address is that of --connect or NODUS_URL, the token that of NODUS_TOKEN"
         return BackendFindings((_there(_unopened(error, remedy)),))
-    checks = (_backend(info), *(_machine_checks(machine) if machine is not None else ()), sandbox_check(info.sandbox))
+    checks = (
+        _backend(info),
+        *(_machine_checks(machine) if machine is not None else ()),
+        sandbox_check(info.sandbox),
+        evaluation_check(info.evaluation),
+    )
     return BackendFindings(tuple(map(_there, checks)), info.models, info.sandbox)
 
 
@@ -138,6 +146,17 @@ def _keyless(variable: str, models: Sequence[ModelFact]) -> Check:
     providers = ", ".join(dict.fromkeys(model.provider for model in models))
     remedy = f"set {variable} to your key where the work is done, to use them; other families need nothing of it"
     return Check(check=f"models {families}", level=Level.WARN, message=f"{variable} is not set ({providers})", remedy=remedy)
+
+
+def evaluation_check(fact: EvaluationFact | None) -> Check:
+    """What TrainingJobs run with. Without it everything else works."""
+    if fact is None:
+        return Check(check="evaluate", level=Level.WARN, message="the backend does not say whether it can run TrainingJobs")
+    if fact.problem:
+        what, _, remedy = fact.problem.partition(": ")
+        return Check(check="evaluate", level=Level.WARN, message=f"no TrainingJob can run: {what}", remedy=remedy)
+    torch = f"torch {fact.torch}" if fact.torch else "no torch, so that only served models can be scored"
+    return Check(check="evaluate", level=Level.OK, message=f"{HARNESS} {fact.harness}, {torch}: {fact.python} ({fact.source})")
 
 
 def model_check(model: ModelFact) -> Check:

@@ -111,7 +111,7 @@ def _training_job(job: TrainingJob) -> list[tuple[str, str]]:
     given = [f"{name} {value}" for name, value in parameters.items() if value is not None and name != "tasks"]
     pairs = [
         ("Model", spec.model.uri),
-        ("Scores", spec.environment or ", ".join(spec.parameters.tasks or ())),
+        ("Environment" if spec.environment else "Tasks", spec.environment or ", ".join(spec.parameters.tasks or ())),
         ("Parameters", ", ".join(given)),
         ("Own tasks", "\n".join(spec.include_paths)),
         ("Machine", f"{hardware_text(job)}, {resources.all_cpus:g} CPU, {resources.all_memory_gib:g} GiB"),

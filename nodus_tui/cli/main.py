@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "environment": ("environment", "Task sets and graders: list, and the gold check of one."),
     "sandboxes": ("sandboxes", "Those that run: list, and remove what was left behind."),
     "gpus": ("gpus", "The machine's GPUs and who uses them, once or live."),
+    "evaluate": ("evaluate", "The environment in which TrainingJobs score models."),
     "schema": ("schema", "JSON Schema of a kind, for editors and checks."),
     "scheduler": ("scheduler", "The process that does the work: status, start, stop, logs."),
     "serve": ("serve", "Let other machines look and act: the API over TCP."),

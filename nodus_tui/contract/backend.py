@@ -13,6 +13,7 @@ from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.evaluation import EvaluationFact
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.resources.agent_run import Transcript
@@ -98,6 +99,8 @@ class BackendInfo(ContractModel):
     """Which engine makes sandboxes; null where nobody has looked yet."""
     sandboxes_running: int = 0
     """Those of this workspace that run now."""
+    evaluation: EvaluationFact | None = None
+    """What TrainingJobs run with; null where nobody has looked."""
     notes: tuple[str, ...] = ()
     role: Literal["viewer", "operator"] = "operator"
     """What the one who asks may do: a viewer looks, checks and estimates; an operator acts."""

@@ -54,6 +54,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         exit_code=record.exit_code,
         cost_usd=usd_from_nano(cost_nano(record, now)),
         cap_usd=usd_from_nano(record.cap) if record.cap != nano_from_usd(record.job.max_cost_usd) else None,
+        earlier_usd=usd_from_nano(record.cost_before),
         attempt=record.attempt,
         devices=tuple(record.devices),
         hardware=record.hardware,

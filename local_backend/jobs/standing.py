@@ -94,7 +94,7 @@ def serving_status(record: JobRecord) -> ServingStatus | None:
 
 
 def _clock_words(moment: datetime | None) -> str:
-    return f"{moment:%H:%M} UTC" if moment is not None else "a moment ago"
+    return f"at {moment:%H:%M} UTC" if moment is not None else "a moment ago"
 
 
 def words(serve: Serving, standing: Standing, started_at: datetime | None) -> str:
@@ -102,9 +102,9 @@ def words(serve: Serving, standing: Standing, started_at: datetime | None) -> st
     met = f" ({standing.said})" if standing.said else ""
     check = f"GET {serve.health_path}"
     if not standing.up:
-        return f"starting since {_clock_words(started_at)}, its health check {check} has not answered 200 yet{met}"
+        return f"started {_clock_words(started_at)}, its health check {check} has not answered 200 yet{met}"
     if not standing.answering:
-        return f"its health check {check} does not answer since {_clock_words(time_from(standing.since or None))}{met}"
+        return f"its health check {check} stopped answering {_clock_words(time_from(standing.since or None))}{met}"
     users = f"used by {', '.join(standing.users)}" if standing.users else "used by nobody now"
     return f"serves {serve.family} at {standing.base_url}, {users}"
 

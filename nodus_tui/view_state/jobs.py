@@ -37,7 +37,7 @@ def cost_now(job: Job, now: datetime) -> Decimal:
     if status.started_at is None or status.ended_at is not None:
         return status.cost_usd
     nano = Decimal(seconds_between(status.started_at, now)) * status.rate_usd * NANO_PER_USD / _HOUR_SECONDS
-    return min(job.spec.max_cost_usd, max(status.cost_usd, usd_from_nano(int(nano))))
+    return min(job.spec.max_cost_usd, max(status.cost_usd, status.earlier_usd + usd_from_nano(int(nano))))
 
 
 def command_words(job: Job) -> str:

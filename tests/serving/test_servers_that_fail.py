@@ -89,7 +89,7 @@ async def test_a_server_that_does_not_answer_for_a_while_is_told_and_waited_for(
         status = await until(backend, "Serving", reason="NotAnswering", name="server")
         assert status.serving is not None
         assert not status.serving.answering
-        assert status.message.startswith("its health check GET /health does not answer since ")
+        assert status.message.startswith("its health check GET /health stopped answering at ")
         async with asyncio.timeout(30):
             while (await group_now(backend)).reason != "WaitingForModel":
                 await asyncio.sleep(0.02)

@@ -126,7 +126,7 @@ async def test_while_it_starts_its_groups_say_so(tmp_path: Path) -> None:
             while "it answered 503" not in (status := await group_now(backend)).message:
                 await asyncio.sleep(0.02)
         assert (status.phase, status.reason, status.going) == ("Running", "WaitingForModel", 0)
-        assert status.message.startswith("waits for the model server of qwen (job server): starting since ")
+        assert status.message.startswith("waits for the model server of qwen (job server): started ")
         assert status.message.endswith("its health check GET /health has not answered 200 yet (it answered 503)")
         (tmp_path / "server" / "unwell").unlink()
         assert (await at_rest(backend)).verdicts == {"Correct": 3}

@@ -22,6 +22,8 @@ def test_the_cost_of_a_running_job_grows_at_its_rate_up_to_its_cap_and_that_of_a
     assert abs(cost_now(running, NOW) - Decimal("0.125") / 6) < Decimal("0.000000001")
     assert cost_now(running, NOW + timedelta(minutes=1)) > cost_now(running, NOW)
     assert cost_now(running, NOW + timedelta(days=30)) == Decimal("0.50")
+    again = job(attempt=2, earlier_usd=Decimal("0.10"))
+    assert cost_now(again, NOW) == Decimal("0.10") + cost_now(running, NOW)
     assert cost_now(job(phase="Succeeded"), NOW + timedelta(days=1)) == Decimal("0.0125")
     assert cost_now(job(phase="Pending"), NOW) == 0
 

@@ -144,6 +144,8 @@ class JobStatus(ContractModel):
     exit_code: int | None = None
     cost_usd: USD
     """Of all its attempts."""
+    earlier_usd: USD = Decimal(0)
+    """The part of it that attempts before this one cost."""
     cap_usd: USD | None = None
     """The cap in force, where it is not the spec's any more."""
     attempt: int = 1

@@ -1,9 +1,12 @@
-"""The families that every catalogue has, unless the configuration file says otherwise: the current models of two public providers.
+"""The families that every catalogue has, unless the configuration file says otherwise: the current models of two public providers, and a
+simulated one, so that a first campaign needs no key.
 
-Their names are those of the price database; an entry of the same family in the configuration file takes their place.
+The names of the former are those of the price database; an entry of the same family in the configuration file takes their place.
 """
 
-from nodus_tui.contract.configuration import ModelEntry
+from decimal import Decimal
+
+from nodus_tui.contract.configuration import ModelEntry, SimulatedBehaviour, TokenPrice
 
 DEFAULT_FAMILIES: tuple[ModelEntry, ...] = (
     ModelEntry(family="haiku", provider="anthropic", name="claude-haiku-5-5"),
@@ -13,4 +16,11 @@ DEFAULT_FAMILIES: tuple[ModelEntry, ...] = (
     ModelEntry(family="gpt-terra", provider="openai", name="gpt-6.1-terra"),
     ModelEntry(family="gpt-sol", provider="openai", name="gpt-6.1-sol"),
     ModelEntry(family="gpt-4.1-mini", provider="openai", name="gpt-4.1-mini"),
+    ModelEntry(
+        family="simulated",
+        provider="simulated",
+        name="simulated-1",
+        price=TokenPrice(input_per_m_tok=Decimal("1.00"), output_per_m_tok=Decimal("5.00"), notional=True),
+        simulated=SimulatedBehaviour(accuracy=0.7, invalid=0.05, latency_seconds=0.2, latency_spread=0.5, output_tokens=60, seed=1),
+    ),
 )

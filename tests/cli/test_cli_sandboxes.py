@@ -88,6 +88,15 @@ def test_a_run_is_described_with_its_sandbox_and_its_tools(worked: Workspace, no
     assert "1 CPU," in nodus("describe", "agents/solver@1").stdout
 
 
+def test_the_scripted_example_works_in_sandboxes_without_a_key(workspace: Workspace, nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "scripted"
+    monkeypatch.setenv("NODUS_CONFIG", str(folder / "config.yaml"))
+    done = nodus("run", "-f", str(folder / "functions.yaml"), "--json", "-q")
+    assert done.exit_code == 0, done.stderr
+    verdicts = {item["taskId"]: item["verdict"] for item in json.loads(done.stdout)["results"]}
+    assert verdicts == {"leap-years": "Correct", "double-words": "Incorrect"}
+
+
 def test_sandbox_money_stands_beside_model_spend_and_apart_from_it(worked: Workspace, nodus: Nodus) -> None:
     results = json.loads(nodus("results", "hello", "-o", "json").stdout)
     assert float(results["cost"]["sandboxUSD"]) > 0

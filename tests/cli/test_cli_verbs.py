@@ -171,6 +171,18 @@ def test_the_examples_are_valid_with_the_example_configuration(example: str, nod
     assert done.exit_code == 0, done.stderr
 
 
+def test_the_first_example_runs_without_a_key_and_without_a_configuration(
+    nodus: Nodus, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NODUS_CONFIG")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(workspace.folder))
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    done = nodus("run", "-f", str(EXAMPLES / "hello-simulated.yaml"), "--json", "-q")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["coverage"], told["simulated"]) == ({"scored": 20, "total": 20}, True)
+
+
 def test_doctor_tells_what_to_do(nodus: Nodus, workspace: Workspace) -> None:
     checks = {each["check"]: each for each in json.loads(nodus("doctor", "--json").stdout)["checks"]}
     assert {"python", "workspace", "disk", "sqlite", "configuration", "backend", "prices", "sandbox", "terminal"} <= set(checks)

@@ -120,7 +120,7 @@ class TestDatabase:
     def test_names_itself_and_its_version(self) -> None:
         assert database_price("claude-opus-5-5", provider="anthropic", base_url=None, now=NOW).source == f"genai-prices {__version__}"
 
-    @pytest.mark.parametrize("entry", DEFAULT_FAMILIES, ids=lambda entry: entry.family)
+    @pytest.mark.parametrize("entry", [entry for entry in DEFAULT_FAMILIES if entry.price is None], ids=lambda entry: entry.family)
     def test_knows_every_default_family_by_its_exact_name(self, entry: ModelEntry) -> None:
         found = database_price(entry.name, provider=entry.provider, base_url=None, now=NOW)
         assert found.input.base > 0

@@ -53,7 +53,7 @@ class GroupFollower:
         self._documents: dict[str, dict[str, Any]] = {name: {} for name in names}
         self.statuses: dict[str, AgentGroupStatus] = {}
         self.ended_stalled: set[str] = set()
-        """Groups that the timeout ended while they were stalled."""
+        """Groups that the timeout ended while they were stalled at caps."""
         self.cursor = 0
 
     async def start(self) -> None:
@@ -81,7 +81,8 @@ class GroupFollower:
             changed.add(event.name)
         for name in changed:
             status = AgentGroupStatus.model_validate(self._documents[name])
-            if status.phase.ended and self.statuses[name].phase is GroupPhase.STALLED:
+            before = self.statuses[name]
+            if status.phase.ended and before.phase is GroupPhase.STALLED and before.reason is not Reason.WAITING_FOR_MODEL:
                 self.ended_stalled.add(name)
             self.statuses[name] = status
 

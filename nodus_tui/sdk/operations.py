@@ -179,9 +179,14 @@ async def _next_about(stream: AsyncIterator[EventBatch], group_name: str) -> Non
 
 
 async def _stands_stalled(backend: Backend, name: str, now: GroupStatus) -> bool:
-    """Whether nothing can go on under the caps as they are: the phase alone may be older than a cap that was just raised."""
+    """Whether nothing can go on under the caps as they are, or for want of the model's server.
+
+    The phase alone may be older than a cap that was just raised.
+    """
     if now.phase is not GroupPhase.STALLED:
         return False
+    if now.reason is Reason.WAITING_FOR_MODEL:
+        return True
     for each in await runs(backend, name):
         if each.status is None or each.status.phase.ended:
             continue

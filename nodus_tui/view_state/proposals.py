@@ -69,7 +69,7 @@ def quit_question(unfinished: tuple[AgentGroup, ...], *, starts_anew: bool = Fal
     lines.extend(line("  ", strong(group.name), f"  {_runs(status_of(group).going)} going") for group in spending[:_LISTED])
     lines.extend(
         line(muted(f"  {label}: "), _listed(groups))
-        for label, groups in (("more going", spending[_LISTED:]), ("no run going now", others), ("stalled at a cap", stalled))
+        for label, groups in (("more going", spending[_LISTED:]), ("no run going now", others), ("stalled", stalled))
         if groups
     )
     if spending:

@@ -112,7 +112,7 @@ async def test_a_health_check_that_never_comes_is_no_verdict(tmp_path: Path) -> 
         assert status.message == "its health check GET /health did not answer 200 within 1s (it answered 503)"
         stalled = await in_phase(backend, "Stalled")
         assert (stalled.reason, stalled.verdicts, stalled.pending) == ("WaitingForModel", {}, 3)
-        assert (await operations.wait(backend, "campaign", None)).phase == "Stalled"
+        assert (await operations.wait(backend, "campaign", None, through_stalls=False)).phase == "Stalled"
         assert "the model server of qwen has ended: job server (Failed, its health check" in stalled.message
         assert "`nodus-tui retry job/server` starts it again" in stalled.message
         assert lines(tmp_path, "calls") == []

@@ -23,11 +23,14 @@ from local_backend.applying.plan import Plan
 from local_backend.budgets.book import Work
 from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
+from local_backend.devices.desk import DeviceDesk
+from local_backend.devices.pricing import Pricing
 from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
 from local_backend.hardware_here import hardware_here
 from local_backend.jobs.desk import JobDesk
 from local_backend.jobs.engine import JobAction, JobEngine
+from local_backend.jobs.job_devices import JobDevices
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
@@ -38,9 +41,9 @@ from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.space import MIB, SpaceGuard
 from local_backend.storage.store import Statement, Store
 from local_backend.storage.workspace import Workspace
-from local_backend.training.desk import TrainingDesk
 from local_backend.sweeps.actions import SweepActions
 from local_backend.sweeps.engine import Surroundings, SweepEngine
+from local_backend.training.desk import TrainingDesk
 from nodus_tui import __version__
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
@@ -98,6 +101,10 @@ class LocalBackend:
         self._clock = clock
         self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
         self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
+        rates = rates_with(configuration.rates)
+        electricity = configuration.electricity
+        pricing = Pricing(rates, electricity.usd_per_kwh if electricity is not None else None)
+        self._devices = DeviceDesk(self._look_at_hardware, configuration.hardware, pricing, clock)
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
         self._hardware = hardware_here(workspace.home, self._desk, environ, clock)
         self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
@@ -114,7 +121,8 @@ class LocalBackend:
             self._environments,
             clock,
             training=self._training,
-            rates=rates_with(configuration.rates),
+            devices=self._devices,
+            rates=rates,
             grace=configuration.jobs.stop_grace,
         )
         self._scheduler: Scheduler | None = None
@@ -131,6 +139,9 @@ class LocalBackend:
         self._doing: set[int] = set()
         self._helpers: set[asyncio.Task[None]] = set()
         self._stopped = False
+
+    async def _look_at_hardware(self) -> HardwareView:
+        return await self._hardware.view()
 
     async def start(self) -> None:
         """With role `work`: run the scheduler here, now or as soon as no other process does."""
@@ -176,6 +187,7 @@ class LocalBackend:
             clock=self._clock,
             shortage=self._space.shortage,
             budgets=self._scheduler.budgets,
+            devices=JobDevices(self._devices, self._devices.pricing.rates),
             may_start=may_start,
             reap=self._desk.reap_quietly,
             min_free_bytes=self._space.floor,
@@ -487,6 +499,7 @@ class LocalBackend:
             can_stop_groups=self._scheduler is not None,
             sandbox=await self._desk.fact() if probe else self._desk.known_fact,
             sandboxes_running=self._desk.running,
+            evaluation=await self._training.fact() if probe else None,
             models=(*self._catalogue.facts(), *await self._served_models()),
             environments=tuple(
                 EnvironmentFact(
@@ -591,8 +604,9 @@ class LocalBackend:
             await self._keeper
         for helper in tuple(self._helpers):
             await helper
-        await self._hardware.aclose()
         await self._disown()
+        await self._devices.aclose()
+        await self._hardware.aclose()
         await self._desk.aclose()
         await self._store.aclose()
 

@@ -1,6 +1,7 @@
 """Planning groups: the agent, the model and the environment that each names, and whether it is new."""
 
 from local_backend.applying.definitions import Planning
+from local_backend.applying.devices import terms_of
 from local_backend.applying.launches import existing_group, launch
 from local_backend.applying.plan import SandboxNeed
 from local_backend.environments.interface import ResolvedEnvironment
@@ -44,13 +45,18 @@ class GroupPlanning:
         if found is None or model is None or len(self._planning.plan.faults) > before:
             return
         agent, revision, _ = found
-        if agent.spec.tools and agent.spec.sandbox.hardware != "CPU":
-            self._planning.plan.refusals.append(
-                f"AgentGroup {group.name} is valid, but this version allocates no accelerators: the sandbox of its agent {agent.name} asks "
-                f"for {agent.spec.sandbox.hardware}"
-            )
+        if agent.spec.tools:
+            await self._refuse_hardware(group, agent)
         self._planning.plan.needs.append(SandboxNeed(group.name, agent.spec if agent.spec.tools else None, environment))
         launch(self._planning.plan, self._planning.now, group, revision, model, environment)
+
+    async def _refuse_hardware(self, group: AgentGroup, agent: Agent) -> None:
+        known, box = self._planning.known, agent.spec.sandbox
+        terms = await terms_of(known.devices, known.rates, box, cpus=box.cpus, memory_gib=box.memory_gib)
+        if terms.refusal:
+            self._planning.plan.refusals.append(
+                f"AgentGroup {group.name} is valid, but the sandbox of its agent {agent.name} cannot be had: {terms.refusal}"
+            )
 
     async def _agent_of(self, document: LoadedDocument, group: AgentGroup) -> tuple[Agent, int, LoadedDocument | None] | None:
         if document.in_doubt("spec", "agent"):

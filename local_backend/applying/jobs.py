@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from local_backend.applying.definitions import Planning
+from local_backend.applying.devices import Terms, terms_of
 from local_backend.applying.plan import JobNeed
 from local_backend.jobs.deadlines import plan as plan_deadlines
 from local_backend.jobs.describing import created
@@ -12,11 +13,10 @@ from local_backend.models.served import ServedFamily
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
-from nodus_tui.contract.money import nano_ceiling, nano_from_usd
+from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
-from nodus_tui.statistics.hardware_rates import slice_rate
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -32,21 +32,21 @@ class JobPlanning:
         plan, known = self._planning.plan, self._planning.known
         if await stands_already(self._planning, document, job):
             return
-        reason = unsupported(job.spec)
+        terms = await self._terms(document, job)
+        reason = unsupported(job.spec) or terms.refusal
         if reason:
             plan.refusals.append(f"Job {job.name} is valid, but {reason}")
-        faults = self._working_folder(document, job) + self._cap(document, job) + self._serving(document, job)
+        faults = self._working_folder(document, job) + self._cap(document, job, terms) + self._serving(document, job)
         if faults:
             plan.faults += faults
             return
-        rate = slice_rate(known.rates, job.spec.hardware, job.spec.cpus, job.spec.memory_gib)
         record = JobRecord(
             name=job.name,
             metadata=job.metadata.to_document(),
             spec=job.spec.to_document(),
             folder=folder_of(document),
             cap=nano_from_usd(job.spec.max_cost_usd),
-            rate=0 if rate is None else nano_ceiling(rate),
+            rate=terms.rate or 0,
             created_at=self._planning.now,
         )
         plan.statements += created(record, self._planning.now, known.grace)
@@ -54,6 +54,12 @@ class JobPlanning:
         plan.jobs.append(JobNeed(job.name, job.spec, record.folder))
         message = f"Job {job.name} is valid, but {reason}: apply refuses it" if reason else ""
         plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="unchanged" if reason else "created", message=message))
+
+    async def _terms(self, document: LoadedDocument, job: Job) -> Terms:
+        if any(document.in_doubt("spec", each) for each in ("cpus", "memoryGiB", "hardware", "accelerators")):
+            return Terms(None)
+        known, spec = self._planning.known, job.spec
+        return await terms_of(known.devices, known.rates, spec, cpus=spec.cpus, memory_gib=spec.memory_gib)
 
     def _working_folder(self, document: LoadedDocument, job: Job) -> list[Fault]:
         named = job.spec.working_dir
@@ -85,14 +91,12 @@ class JobPlanning:
             served[family] = ServedFamily(job.name, serve)
         return faults
 
-    def _cap(self, document: LoadedDocument, job: Job) -> list[Fault]:
-        known = self._planning.known
-        rate = slice_rate(known.rates, job.spec.hardware, job.spec.cpus, job.spec.memory_gib)
-        if rate is None or any(document.in_doubt("spec", each) for each in ("maxCostUSD", "cpus", "memoryGiB", "hardware")):
+    def _cap(self, document: LoadedDocument, job: Job, terms: Terms) -> list[Fault]:
+        if terms.rate is None or document.in_doubt("spec", "maxCostUSD"):
             return []
-        cap, timeout = nano_from_usd(job.spec.max_cost_usd), job.spec.timeout // _MICROSECOND
+        cap, timeout, grace = nano_from_usd(job.spec.max_cost_usd), job.spec.timeout // _MICROSECOND, self._planning.known.grace
         try:
-            plan_deadlines(cap=cap, rate=nano_ceiling(rate), timeout_us=timeout, grace_us=known.grace // _MICROSECOND)
+            plan_deadlines(cap=cap, rate=terms.rate, timeout_us=timeout, grace_us=grace // _MICROSECOND)
         except ValueError as error:
             return [document.fault(("spec", "maxCostUSD"), f"this cap is too small: {error}")]
         return []

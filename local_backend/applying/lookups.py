@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from local_backend.devices.desk import DeviceDesk
 from local_backend.environments.client import EnvironmentFacts
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.jobs.standing import SERVING_JOBS, newest_by_family, served_family
@@ -48,11 +49,13 @@ class Lookups:
         clock: Callable[[], datetime],
         *,
         training: TrainingDesk,
+        devices: DeviceDesk,
         rates: Mapping[str, Decimal] = DEFAULT_RATES,
         grace: timedelta = _NO_GRACE,
     ) -> None:
         self.store = store
         self.training = training
+        self.devices = devices
         self.rates = rates
         """US dollars an hour by hardware."""
         self.grace = grace

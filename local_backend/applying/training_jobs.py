@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from local_backend.applying.definitions import Planning
+from local_backend.applying.devices import Part, Terms, terms_of
 from local_backend.applying.jobs import folder_of, stands_already
 from local_backend.applying.plan import JobNeed, SandboxNeed
 from local_backend.environments.interface import ResolvedEnvironment
@@ -20,11 +21,10 @@ from local_backend.training.order import EvaluationOrder, OrderedEnvironment, Or
 from local_backend.training.translating import CPU, parameters_of, served, unserved
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.money import nano_ceiling, nano_from_usd
+from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 from nodus_tui.contract.wording import quoted
-from nodus_tui.statistics.hardware_rates import dearest_rate
 
 _MICROSECOND = timedelta(microseconds=1)
 _LEAST_LOOK = 1000
@@ -57,10 +57,10 @@ class TrainingJobPlanning:
         self._hardware(document, job, model)
         includes = self._includes(document, job)
         environment = await self._environment(document, job)
-        rate = self._rate(document, job)
+        terms = await self._terms(document, job)
         if self._faulty or model is None or (job.spec.environment is not None and environment is None):
             return
-        await self._make(document, job, model, includes, environment, rate)
+        await self._make(document, job, model, includes, environment, terms)
 
     def _fault(self, document: LoadedDocument, path: tuple[str | int, ...], message: str, suggestion: str = "") -> None:
         self._faulty = True
@@ -178,19 +178,21 @@ class TrainingJobPlanning:
 
     # Money.
 
-    def _rate(self, document: LoadedDocument, job: TrainingJob) -> int:
-        """Nano-dollars an hour of the dearest of its hardware; 0 where one of it has no price."""
+    async def _terms(self, document: LoadedDocument, job: TrainingJob) -> Terms:
+        """What the dearest of its hardware costs here, and whether the machine has any of it."""
+        if document.in_doubt("spec", "resources"):
+            return Terms(None)
         resources, known = job.spec.resources, self._planning.known
-        devices = 0 if resources.on_cpu else resources.accelerators
-        rate = dearest_rate(known.rates, resources.hardware, resources.all_cpus, resources.all_memory_gib, devices)
-        nano = 0 if rate is None else nano_ceiling(rate)
+        part = Part(resources.hardware[0], 0 if resources.on_cpu else resources.accelerators)
+        terms = await terms_of(
+            known.devices, known.rates, part, cpus=resources.all_cpus, memory_gib=resources.all_memory_gib, choices=resources.hardware
+        )
         cap, timeout = nano_from_usd(job.spec.max_cost_usd), job.spec.timeout // _MICROSECOND
         try:
-            plan_deadlines(cap=cap, rate=nano, timeout_us=timeout, grace_us=known.grace // _MICROSECOND)
+            plan_deadlines(cap=cap, rate=terms.rate or 0, timeout_us=timeout, grace_us=known.grace // _MICROSECOND)
         except ValueError as error:
-            if not document.in_doubt("spec", "resources"):
-                self._fault(document, ("spec", "maxCostUSD"), f"this cap is too small: {error}")
-        return nano
+            self._fault(document, ("spec", "maxCostUSD"), f"this cap is too small: {error}")
+        return terms
 
     # The job.
 
@@ -201,7 +203,7 @@ class TrainingJobPlanning:
         model: _Model,
         includes: tuple[str, ...],
         environment: OrderedEnvironment | None,
-        rate: int,
+        terms: Terms,
     ) -> None:
         plan, planning, spec = self._planning.plan, self._planning, job.spec
         fact = await self._desk.fact()
@@ -219,7 +221,7 @@ class TrainingJobPlanning:
             cpus=spec.resources.all_cpus,
         )
         work = self._desk.work(spec, order)
-        reason = fact.problem or unsupported(work)
+        reason = fact.problem or unsupported(work) or terms.refusal
         if not reason and not fact.torch and not isinstance(model.source, ServedModel):
             reason = f"{fact.python} has no torch, which loads models: `nodus-tui evaluate setup` adds it"
         if reason:
@@ -231,7 +233,7 @@ class TrainingJobPlanning:
             spec=spec.to_document(),
             folder=folder_of(document),
             cap=nano_from_usd(spec.max_cost_usd),
-            rate=rate,
+            rate=terms.rate or 0,
             created_at=planning.now,
             kind="TrainingJob",
             work=work.to_document(),

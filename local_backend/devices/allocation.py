@@ -163,9 +163,9 @@ class Allocator:
         if key in self.claims:
             self.claims[key] = replace(self.claims[key], until=until, until_kind=kind)
 
-    def withdraw(self, key: str) -> None:
-        """Somebody waits no more."""
-        self._queue.pop(key, None)
+    def withdraw(self, key: str) -> bool:
+        """Somebody waits no more; whether it did."""
+        return self._queue.pop(key, None) is not None
 
     def release(self, key: str) -> None:
         """Somebody gives back what it has."""

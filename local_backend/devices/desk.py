@@ -162,6 +162,13 @@ class DeviceDesk:
             return Waits(_unpriced(wanted))
         return found
 
+    def tariff(self, offer: Offer) -> Tariff:
+        """What it would cost."""
+        tariff = self.pricing.of(offer.hardware, [each for each in self._allocator.devices() if each.uuid in offer.uuids])
+        if tariff is None:
+            raise ValueError(f"{offer.hardware} was offered, and has no price")
+        return tariff
+
     def take(self, key: str, who: str, wanted: Wanted, offer: Offer) -> Lease | None:
         """Take what was offered in this same step; None where another workspace of this machine has just taken it, and it waits on."""
         request = wanted.request(key, who)
@@ -174,9 +181,7 @@ class DeviceDesk:
         self._allocator.take(request, offer, now)
         by_uuid = {each.uuid: each for each in self._allocator.devices()}
         devices = tuple(by_uuid[uuid] for uuid in offer.uuids)
-        tariff = self.pricing.of(offer.hardware, devices)
-        if tariff is None:
-            raise ValueError(f"{offer.hardware} was offered, and has no price")
+        tariff = self.tariff(offer)
         lease = Lease(key, offer.hardware, devices, tariff, claim=claim)
         if tariff.metered:
             lease.meter = Meter.begin(devices, now)
@@ -212,8 +217,8 @@ class DeviceDesk:
 
     def withdraw(self, key: str) -> None:
         """Somebody waits no more."""
-        self._allocator.withdraw(key)
-        self._tell()
+        if self._allocator.withdraw(key):
+            self._tell()
 
     def expect(self, key: str, until: datetime | None, kind: UntilKind = "AtLatest") -> None:
         """When somebody gives back what it has, as far as that is known now."""

@@ -21,11 +21,13 @@ from local_backend.sandboxes.bubblewrap import cgroups
 NOT_STARTED = 127
 """The exit code of a command that could not be started."""
 
+_CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS = 0x8913
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
+_MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE = 4, 32, 4096, 16384, 1 << 19
 
 
 class StartError(Exception):
@@ -38,6 +40,8 @@ def become(order: Order, *, output: int, failure: int, groups: Sequence[Path]) -
         die_with_parent()
         os.setsid()
         _set_limits(order, groups)
+        if order.hidden:
+            _hide(order.hidden)
         if not order.network:
             leave_network()
         _enter(order.working_dir)
@@ -67,6 +71,23 @@ def _set_limits(order: Order, groups: Sequence[Path]) -> None:
     wanted = max(1, round(order.cpus + 0.499))
     first = os.getpid() % len(mine)
     os.sched_setaffinity(0, {mine[(first + place) % len(mine)] for place in range(min(wanted, len(mine)))})
+
+
+def _hide(files: Sequence[str]) -> None:
+    """Make device files unopenable for this process and all that it starts, root included; the machine sees nothing of it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(done: int, what: str) -> None:
+        if done != 0:
+            raise StartError(f"the devices that it was not given could not be hidden from it ({what}: {os.strerror(ctypes.get_errno())})")
+
+    call(libc.unshare(_CLONE_NEWNS), "unshare")
+    # What is mounted on the machine later is seen here, and what is mounted here is not seen there.
+    call(libc.mount(None, b"/", None, _MS_REC | _MS_SLAVE, None), "mount /")
+    for file in files:
+        path = os.fsencode(file)
+        call(libc.mount(path, path, None, _MS_BIND, None), file)
+        call(libc.mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_NODEV, None), file)
 
 
 def leave_network() -> None:

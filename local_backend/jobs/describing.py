@@ -13,6 +13,8 @@ from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile
 from nodus_tui.contract.resources.meta import Metadata
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob, TrainingJobSpec, TrainingJobStatus
 
+_JOULES_PER_WH = 3600
+
 
 def deadlines_of(record: JobRecord, grace: timedelta) -> Deadlines:
     """When it is ended by force. Raises ValueError for a cap that no job fits under, which is refused when it is applied."""
@@ -58,6 +60,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         attempt=record.attempt,
         devices=tuple(record.devices),
         hardware=record.hardware,
+        energy_wh=round(record.energy["joules"] / _JOULES_PER_WH, 3) if "joules" in record.energy else None,
         progress=record.progress,
         outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
         rate_usd=usd_from_nano(record.rate),

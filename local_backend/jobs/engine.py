@@ -18,11 +18,13 @@ from typing import Any
 
 from local_backend.budgets.book import STOP_SECONDS, Ceiling, Work
 from local_backend.budgets.keeper import BudgetKeeper, Purse
+from local_backend.devices.allocation import Waits
 from local_backend.jobs import attempts, supervising
 from local_backend.jobs.admission import Machine, Share, impossible, queue
 from local_backend.jobs.deadlines import charge
 from local_backend.jobs.describing import cost_nano, deadlines_of, job_resource, told
 from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
+from local_backend.jobs.job_devices import JobDevices, energy_notes
 from local_backend.jobs.launching import NotStartedError, job_folder, missing, order_for, prepare, work_folder
 from local_backend.jobs.order import Report, StopReason, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
@@ -36,6 +38,7 @@ from nodus_tui.contract.actions import ActionOutcome, Change, Delete, ExtendCap,
 from nodus_tui.contract.configuration import JobSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.job import JobSpec
 
 _log = logging.getLogger(__name__)
@@ -71,6 +74,7 @@ class JobEngine:
         clock: Callable[[], datetime],
         shortage: Callable[[], str],
         budgets: BudgetKeeper,
+        devices: JobDevices,
         may_start: bool,
         reap: Callable[[], Coroutine[Any, Any, None]],
         min_free_bytes: int = 0,
@@ -85,6 +89,7 @@ class JobEngine:
         self._clock = clock
         self._shortage = shortage
         self._budgets = budgets
+        self._devices = devices
         self._counting: set[str] = set()
         """Jobs whose time counts under the budgets at this moment."""
         self._may_start = may_start
@@ -138,6 +143,7 @@ class JobEngine:
             await self._work
         while self._busy:
             await asyncio.wait(tuple(self._busy.values()))
+        self._devices.aclose()
         try:
             for record in await self.servers.leave(tuple(self._jobs.values())):
                 await self._tell_to_stop(record)
@@ -159,6 +165,7 @@ class JobEngine:
                 record.published = status.to_document() if status else {}
                 if record.token and record.ended_at is None:
                     self._count(record)
+                    self._devices.adopt(record)
                 self.servers.adopt(record)
 
     # Work.
@@ -207,10 +214,12 @@ class JobEngine:
             if not record.stop:
                 await self.servers.look(record)
                 await self._listen(record)
+            await self._look_after_devices(record)
             if record.stop:
                 await self._tell_to_stop(record)
         elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
             record.token = ""
+            self._devices.not_begun(record)
             await self._tell(record, self._counted(record))
         else:
             self._begin(record, self._lose(record))
@@ -224,6 +233,14 @@ class JobEngine:
         if (progress, told.message) != (record.progress, record.message):
             record.progress, record.message = progress, told.message
             await self._tell(record)
+
+    async def _look_after_devices(self, record: JobRecord) -> None:
+        """Say until when it has its devices, and keep what is measured of them."""
+        if record.devices and record.started_at is not None and not record.ended:
+            now = self._clock()
+            self._devices.expect(record, deadlines_of(record, self._grace), now)
+            if self._devices.readings_due(record, now):
+                await self._tell(record)
 
     def _begin(self, record: JobRecord, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(self._guarded(record, work), name=f"job {record.name}")
@@ -257,13 +274,10 @@ class JobEngine:
         """What the graceful stop of a job takes at most, from the decision to its last process's end."""
         return STOP_SECONDS + self._grace.total_seconds()
 
-    def _unpaid(self, record: JobRecord) -> str:
-        """Why no budget pays for a job's start, as a sentence; empty where all do, and then its time counts from here on."""
-        refusal = self._purse(record).refusal(0, rate=record.rate, stop_seconds=self._stop_seconds)
-        if refusal is not None:
-            return refusal.message
-        self._count(record)
-        return ""
+    def _unpaid(self, record: JobRecord, rate: int) -> str:
+        """Why no budget pays for a job's start at this rate, as a sentence; empty where all do."""
+        refusal = self._purse(record).refusal(0, rate=rate, stop_seconds=self._stop_seconds)
+        return "" if refusal is None else refusal.message
 
     def _count(self, record: JobRecord) -> None:
         self._purse(record).begin(_key(record), record.rate, since=record.started_at, stop_seconds=self._stop_seconds)
@@ -301,22 +315,38 @@ class JobEngine:
         reasons = queue([_share_of(each) for each in waiting], running, self._machine)
         for record in waiting:
             reason, message = ("DiskAlmostFull", shortage) if shortage else ("WaitingForMachine", reasons[record.name])
-            if not message:
-                reason, message = "BudgetExceeded", self._unpaid(record)
-            if not message:
-                self._begin(record, self._start(record))
-            else:
+            if message:
+                # It has no place among those who wait for devices while it could not use one.
+                self._devices.withdraw(record)
                 await self._tell_wait(record, reason, message)
+            else:
+                await self._start_with_devices(record)
 
-    async def _tell_wait(self, record: JobRecord, reason: str, message: str) -> None:
-        if (record.reason, record.message) != (reason, message):
-            record.reason, record.message = reason, message
+    async def _start_with_devices(self, record: JobRecord) -> None:
+        """Start one for which the machine has room, if it has devices for it too and a budget pays for them."""
+        ready = self._devices.ask(record)
+        if ready is None:
+            return  # The next look says more.
+        if isinstance(ready, Waits):
+            await self._tell_wait(record, "WaitingForDevice", ready.message, ready.until, ready.until_kind)
+        elif unpaid := self._unpaid(record, ready.rate):
+            self._devices.withdraw(record)
+            await self._tell_wait(record, "BudgetExceeded", unpaid)
+        elif self._devices.take(record, ready):
+            self._count(record)
+            self._begin(record, self._start(record))
+
+    async def _tell_wait(
+        self, record: JobRecord, reason: str, message: str, until: datetime | None = None, kind: UntilKind = "Exact"
+    ) -> None:
+        if (record.reason, record.message, record.until_at, record.until_kind) != (reason, message, until, kind):
+            record.reason, record.message, record.until_at, record.until_kind = reason, message, until, kind
             await self._tell(record)
 
     async def _start(self, record: JobRecord) -> None:
         # The launch is on the disk before it is made: after a crash its folder says whether it was.
         record.token = uuid.uuid4().hex
-        record.reason, record.message = None, "is being started"
+        record.reason, record.message, record.until_at = None, "is being started", None
         await self._tell(record)
         try:
             deadlines = deadlines_of(record, self._grace)
@@ -331,8 +361,14 @@ class JobEngine:
                 grace=self._grace,
                 log_bytes=self._log_bytes,
                 min_free_bytes=self._min_free_bytes,
+                devices=self._devices.places(record),
+                claims=self._devices.descriptors(record),
             )
+            if order.image is None:
+                hidden, remarks = await asyncio.to_thread(self._devices.hidden, record)
+                order = replace(order, hidden=hidden, remarks=remarks)
             report = await asyncio.to_thread(supervising.launch, order, self._environ)
+            self._devices.handed_over(record)
         except (NotStartedError, ValueError) as error:
             await self._write_end(record, Ending("Failed", "NotStarted", str(error)))
         except (supervising.LaunchError, OSError) as error:
@@ -347,7 +383,7 @@ class JobEngine:
     async def _booked_start(self, record: JobRecord, report: Report) -> None:
         record.phase, record.reason, record.message = "Running", None, ""
         record.started_at = report.started
-        record.notes = list(report.remarks)
+        record.notes = [*report.remarks, *energy_notes(record)]
         self.servers.started(record, report)
         await self._tell(record)
 
@@ -359,7 +395,7 @@ class JobEngine:
             await self._booked_start(record, report)
         await self._book(record, report.used_us)
         record.exit_code = report.exit_code
-        record.notes = list(report.remarks)
+        record.notes = [*report.remarks, *energy_notes(record)]
         how = await self._last_words(record, ending(report))
         await self._keep(record)
         await self._come_to_end(record, how)
@@ -392,7 +428,7 @@ class JobEngine:
         if left and report.started_at:
             used = max(used, (self._clock() - report.started) // timedelta(microseconds=1))
         await self._book(record, used)
-        record.notes = list(report.remarks)
+        record.notes = [*report.remarks, *energy_notes(record)]
         await self._keep(record)
         await self._come_to_end(record, MACHINE_DOWN if down else NOT_WATCHED)
 
@@ -411,6 +447,10 @@ class JobEngine:
         # The kill itself may have come late on a busy machine, or after its sleep: what is booked never passes the cap.
         record.cost = min(record.cap_left, charge(used_us, record.rate))
         record.ended_at = record.started_at + timedelta(microseconds=used_us)
+        measured_cost, remark = self._devices.settle(record, record.ended_at)
+        record.cost = record.cost if measured_cost is None else min(record.cost, measured_cost)
+        record.energy |= {"note": remark} if remark else {}
+        self._devices.release(record)
         if record.job.outputs:
             record.message = "has ended; its outputs are being kept"
         await self._tell(record, self._counted(record))
@@ -435,6 +475,8 @@ class JobEngine:
     async def _write_end(self, record: JobRecord, how: Ending) -> None:
         record.phase, record.reason, record.message = how.phase, how.reason, how.message
         record.ended_at = record.ended_at or self._clock()
+        record.until_at = None
+        self._devices.release(record)
         await self._tell(record, self._counted(record))
         self._jobs.pop(record.name, None)
         self._ended.set()

@@ -26,9 +26,10 @@ from local_backend.sandboxes.archives import ArchiveError, entries, member
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
+from local_backend.sandboxes.docker.gpus import explained
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
 from local_backend.sandboxes.docker.sandbox import remove_container
-from local_backend.sandboxes.interface import SandboxError
+from local_backend.sandboxes.interface import SandboxDevice, SandboxError
 from local_backend.sandboxes.owner import this_process
 
 _BEAT_SECONDS = 5.0
@@ -123,8 +124,9 @@ class _ImageJob:
     async def _in_container(self, engine: DockerEngine, image: ImageFacts) -> int:
         client = engine.client
         name = f"nodus-job-{secrets.token_hex(8)}"
+        gpus = engine.device_requests([SandboxDevice(uuid, place) for uuid, place in self._image.devices])
         try:
-            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image))
+            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image, gpus))
             stream = await client.hijack(f"/containers/{name}/attach?stream=1&stdout=1&stderr=1", {})
             try:
                 self._journal.start()
@@ -142,7 +144,7 @@ class _ImageJob:
             await self._fetch_outputs(client, name)
         except EngineError as error:
             self._journal.exit_code = NOT_STARTED
-            raise SandboxError(f"the Docker engine could not run {image.reference}: {error.message}") from error
+            raise SandboxError(f"the Docker engine could not run {image.reference}: {explained(error.message)}") from error
         finally:
             await self._remove(client, name)
         return used
@@ -233,7 +235,7 @@ class _ImageJob:
         if state.get("Error") and not self._journal.reason:
             self._journal.problem = f"the container could not be started: {state['Error']}"
 
-    def _config(self, image: ImageFacts) -> dict[str, Any]:
+    def _config(self, image: ImageFacts, gpus: list[dict[str, Any]]) -> dict[str, Any]:
         order, owner, port = self._order, this_process(self._image.workspace), self._image.port
         command = {"Entrypoint": list(order.command), "Cmd": []} if order.command else {}
         return {
@@ -266,6 +268,7 @@ class _ImageJob:
                 "MemorySwap": order.memory_bytes,
                 "NanoCpus": math.ceil(order.cpus * 1e9),
                 "PidsLimit": _MOST_PROCESSES,
+                "DeviceRequests": gpus,
                 "LogConfig": {"Type": "none", "Config": {}},
                 "RestartPolicy": {"Name": "no"},
             },

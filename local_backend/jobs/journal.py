@@ -1,5 +1,6 @@
 """What a supervisor writes down of its job, and its clock: the same for commands on this machine and for images."""
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ class Journal:
     """Host and port of a container's published port."""
     _started: datetime | None = None
     _zero: int = 0
+
+    def __post_init__(self) -> None:
+        self.remarks += self.order.remarks
 
     @property
     def folder(self) -> Path:
@@ -54,6 +58,11 @@ class Journal:
 
     def write(self, state: Literal["Preparing", "Running", "Ended"], *, durable: bool = False, used_us: int | None = None) -> None:
         """Write the report. An end is tried again until the disk takes it: the job is over then, and costs nothing any more."""
+        if state == "Ended":
+            # Nobody is to find its devices taken who has heard that it is over.
+            for claim in self.order.claims:
+                with contextlib.suppress(OSError):
+                    os.close(claim)
         report = Report(
             token=self.order.token,
             state=state,

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
 from local_backend.jobs.telling import TOLD_FILE, VARIABLE
+from local_backend.sandboxes.interface import device_variables
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.resources.job import JobSpec
 
@@ -39,9 +40,6 @@ class NotStartedError(Exception):
 
 def unsupported(spec: JobSpec) -> str:
     """Why this version has no engine for a job, as a sentence without its subject; empty where it has one."""
-    if spec.hardware != "CPU" or spec.accelerators:
-        wanted = spec.hardware if spec.hardware != "CPU" else f"{spec.accelerators} accelerators"
-        return f"this version allocates no accelerators to jobs, and it asks for {wanted}"
     if spec.mounts and spec.image is None:
         return "a command without an image sees this machine's files where they are: leave mounts out"
     return ""
@@ -103,8 +101,13 @@ def order_for(
     grace: timedelta,
     log_bytes: int,
     min_free_bytes: int = 0,
+    devices: Sequence[tuple[str, str]] = (),
+    claims: Sequence[int] = (),
 ) -> Order:
-    """The order. Raises NotStartedError when the environment lacks what it needs, or its port is taken. Blocking, for a moment."""
+    """The order. Raises NotStartedError when the environment lacks what it needs, or its port is taken. Blocking, for a moment.
+
+    `devices`: uuid and place of each accelerator that it was given; `claims`: what its supervisor must inherit for them.
+    """
     spec = record.job
     if lacking := missing(spec, record.folder, environ):
         raise NotStartedError(lacking)
@@ -113,6 +116,8 @@ def order_for(
     folder = job_folder(home, record.name)
     port = {} if spec.serve is None else {"PORT": str(spec.serve.port), "NODUS_PORT": str(spec.serve.port)}
     asked = {**port, **{name: environ[name] for name in spec.env_from}, **spec.env, "NODUS_JOB": record.name}
+    # Last, whatever the spec says: which devices it sees is not its own to choose.
+    asked |= device_variables([uuid for uuid, _ in devices])
     own = {
         "PATH": os.defpath or _DEFAULT_PATH,
         "LANG": "C.UTF-8",
@@ -135,6 +140,7 @@ def order_for(
             engine_environ={name: environ[name] for name in _ENGINE_NAMES if name in environ},
             min_free_bytes=min_free_bytes,
             port=spec.serve.port if spec.serve is not None else None,
+            devices=[list(each) for each in devices],
         )
     return Order(
         folder=str(folder),
@@ -150,5 +156,6 @@ def order_for(
         last_us=deadlines.last_us,
         grace_us=grace // timedelta(microseconds=1),
         log_bytes=log_bytes,
+        claims=list(claims),
         image=image,
     )

@@ -53,6 +53,12 @@ class Order:
     grace_us: int
     log_bytes: int
     """Of the log on the disk, at most."""
+    hidden: Sequence[str] = field(default_factory=list)
+    """Device files that a command must not open."""
+    claims: Sequence[int] = field(default_factory=list)
+    """Open files with which the job's devices are claimed before the machine, inherited by number; closed when it has ended."""
+    remarks: Sequence[str] = field(default_factory=list)
+    """Sentences that the report begins with."""
     image: "ImageOrder | None" = None
     """What more there is to a job in a container."""
 
@@ -89,6 +95,8 @@ class ImageOrder:
     """What names the engine, and where registries' credentials are."""
     min_free_bytes: int
     """Outputs are fetched while so much stays free on the disk."""
+    devices: Sequence[Sequence[str]] = field(default_factory=list)
+    """Uuid and place of each accelerator that it sees."""
     port: int | None = None
     """Where it serves inside the container: published on this machine's loopback, at a port that the engine chooses."""
 

@@ -41,6 +41,7 @@ def launch(order: Order, environ: Mapping[str, str]) -> Report:
                 stderr=errors,
                 cwd="/",
                 env={name: environ[name] for name in _KEPT_FOR_SUPERVISOR if name in environ},
+                pass_fds=order.claims,
                 start_new_session=True,
                 timeout=_START_SECONDS,
                 check=False,

@@ -42,6 +42,8 @@ _GIB = 1 << 30
 def main() -> None:
     """Read the order, leave the starter, and watch over the job to its end."""
     order = Order.from_text(sys.stdin.read())
+    for claim in order.claims:
+        os.set_inheritable(claim, False)  # noqa: FBT003 - that function takes no names
     ready, told = os.pipe()
     if os.fork():
         os.close(told)

@@ -158,11 +158,36 @@ def _families_differ(entries: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
     return entries
 
 
+def _key_texts(value: Any) -> Any:
+    """One key, several, or none; `keys: {next: 1}` means the key of that digit."""
+    if value is None:
+        return ()
+    each = value if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(text, str | int) and not isinstance(text, bool) for text in each):
+        raise PydanticCustomError("keys", "it must be a key such as x, ctrl+x or Esc, a list of keys, or null for no key at all")
+    return tuple(str(text) for text in each)
+
+
+KeyTexts = Annotated[
+    tuple[Annotated[str, Field(max_length=40)], ...],
+    BeforeValidator(_key_texts),
+    WithJsonSchema({"anyOf": [{"type": ["string", "integer", "null"]}, {"type": "array", "items": {"type": ["string", "integer"]}}]}),
+    Field(max_length=8),
+]
+"""Keys as a person writes them; which ones there are and what they would do twice, the console knows."""
+
+
 class ConsoleSettings(ContractModel):
     """The console's own settings."""
 
     theme: str = "nodus-dark"
+    """The name of a theme: one that comes with the console, or of a file in `themes` beside the configuration."""
     mouse: bool = True
+    """Whether clicks and the wheel come to the console; without, the terminal keeps them, and marks text by itself."""
+    characters: Literal["auto", "unicode", "ascii"] = "auto"
+    """`ascii` draws nothing but ASCII; `auto` does where the locale is not UTF-8."""
+    keys: dict[str, KeyTexts] = Field(default_factory=dict, max_length=200)
+    """Other keys for actions, by the action's name; the others keep their own."""
 
 
 MOST_SHARED_HOLDERS = 64
@@ -264,6 +289,9 @@ class Configuration(ContractModel):
     scheduler: SchedulerSettings = SchedulerSettings.model_construct()
     sandboxes: SandboxSettings = SandboxSettings.model_construct()
     jobs: JobSettings = JobSettings.model_construct()
+    hardware: HardwareSettings = HardwareSettings.model_construct()
+    electricity: ElectricitySettings | None = None
+    """Absent means that devices cost their hourly rate."""
     evaluate: EvaluateSettings = EvaluateSettings.model_construct()
     smtp: SmtpSettings | None = None
     """Absent means that no notice goes by e-mail."""

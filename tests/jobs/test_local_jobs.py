@@ -98,8 +98,8 @@ async def test_a_variable_that_is_not_there_is_told_when_it_is_applied(tmp_path:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"hardware": "L4"}, "allocates no accelerators"),
-        ({"accelerators": 1}, "allocates no accelerators"),
+        ({"hardware": "L4"}, "it asks for 1 × L4, and this machine has"),
+        ({"accelerators": 1}, "hardware CPU has no accelerators"),
         ({"serve": {"family": "f", "port": 80, "apiKeyEnv": "NOT_THERE"}}, "apiKeyEnv names NOT_THERE"),
         ({"mounts": [{"source": "/a", "target": "/b"}]}, "leave mounts out"),
         ({"cpus": 200}, "asks for 200 CPUs"),

@@ -153,7 +153,7 @@ class JobStatus(ContractModel):
     devices: tuple[str, ...] = ()
     """The devices that it was given, by uuid; told when it has ended, too."""
     hardware: str = ""
-    """The name of the price list that they were given under; empty before, and without any."""
+    """The name of the price list that they were given under; empty before, and without any. `CPU` where it accepts that too."""
     energy_wh: float | None = None
     """Watt hours that its devices took, where their electricity is what they cost; booked when it has ended."""
     progress: float | None = None

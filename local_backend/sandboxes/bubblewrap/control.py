@@ -8,11 +8,24 @@ import contextlib
 import marshal
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from local_backend.sandboxes.bubblewrap.init import ANSWER, REQUEST
 from local_backend.sandboxes.interface import SandboxError, SandboxGoneError
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A program that was started."""
+
+    number: int
+    """By which init knows it."""
+    ending: "asyncio.Future[int]"
+    """Its exit code."""
+    screen: int = -1
+    """The descriptor at which people would sit at its terminal, for whoever started it to close; -1 without one."""
 
 
 class Control:
@@ -25,6 +38,8 @@ class Control:
         self._next = 0
         self._answers: dict[int, asyncio.Future[tuple[bytes, int]]] = {}
         self._exits: dict[int, asyncio.Future[int]] = {}
+        self._screens: dict[int, asyncio.Future[int]] = {}
+        """Of programs that are being started on terminals: the descriptor of its other end."""
         self._ended = False
         self._loop.add_reader(connection.fileno(), self._readable)
 
@@ -37,9 +52,24 @@ class Control:
         """Send a request and wait for its answer's kind and value. The caller sets the deadline. Raises SandboxGoneError."""
         return await self._ask(self._number(), kind, payload, ())
 
-    async def start(self, kind: bytes, payload: Any, fds: Sequence[int]) -> "asyncio.Future[int]":
-        """Have a program started with these as its stdin, stdout and stderr; what comes of it is its exit code. Raises SandboxError."""
+    async def start(self, kind: bytes, payload: Any, fds: Sequence[int]) -> "Started":
+        """Have a program started with these as its stdin, stdout and stderr, or without any on a terminal. Raises SandboxError."""
         number = self._number()
+        if fds:
+            return Started(number, await self._start(number, kind, payload, fds))
+        screen = self._screens[number] = self._loop.create_future()
+        try:
+            ending = await self._start(number, kind, payload, ())
+            # Init hands it over before it forks, but the child may be quicker to speak.
+            return Started(number, ending, await screen)
+        except BaseException:
+            if screen.done() and not screen.cancelled() and screen.exception() is None:
+                os.close(screen.result())
+            raise
+        finally:
+            self._screens.pop(number, None)
+
+    async def _start(self, number: int, kind: bytes, payload: Any, fds: Sequence[int]) -> "asyncio.Future[int]":
         # Made before the answer comes: a short program's end may come together with it.
         ending = self._exits[number] = self._loop.create_future()
         try:
@@ -90,15 +120,21 @@ class Control:
     def _readable(self) -> None:
         while not self._ended:
             try:
-                data = self._socket.recv(64)
+                data, fds, _, _ = socket.recv_fds(self._socket, 64, 4, socket.MSG_CMSG_CLOEXEC)
             except BlockingIOError:
                 return
             except OSError:
-                data = b""
+                data, fds = b"", []
             if len(data) != ANSWER.size:
+                _close(fds)
                 self.close()
                 return
             kind, number, value = ANSWER.unpack(data)
+            screen = self._screens.get(number)
+            if kind == b"M" and screen is not None and not screen.done() and len(fds) == 1:
+                screen.set_result(fds[0])
+                continue
+            _close(fds)
             if kind == b"X":
                 self._set(self._exits.pop(number, None), value)
                 # Who was ended before it could say that it started has started and ended.
@@ -117,11 +153,16 @@ class Control:
         self._ended = True
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
-        waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._exits.values()]
+        waiting: list[asyncio.Future[Any]] = [*self._answers.values(), *self._exits.values(), *self._screens.values()]
         for future in waiting:
             if not future.done():
                 future.set_exception(SandboxGoneError("The sandbox has ended."))
                 future.exception()  # Somebody may never ask for it.
+
+
+def _close(fds: Iterable[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -26,6 +26,9 @@ REQUEST = struct.Struct("<cI")
 ANSWER = struct.Struct("<cIi")
 _PAYLOADS = 8
 _KILL_SECONDS = 10.0
+_KILL_ROUNDS = 100
+_SET_SIZE, _BE_CONTROLLING = 0x5414, 0x540E
+"""TIOCSWINSZ and TIOCSCTTY: the module that has their names costs more than they are worth."""
 _LONGEST_POLL_MS = 30_000
 _BUSY_POLL_MS = 3
 _AGENT = 1000
@@ -35,8 +38,10 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 class _Init:
     def __init__(self, control: "_socket.socket") -> None:
         self._control = control
-        self._waiting: list[bytes] = []
-        """Answers that the scheduler was too slow for. They are few and small; it reads them, or it is gone."""
+        self._waiting: list[tuple[bytes, int]] = []
+        """Answers that the scheduler was too slow for, each with a descriptor to hand over or -1. They are few and small; it reads them,
+        or it is gone.
+        """
         self._children: dict[int, int] = {}
         """Request numbers by pid."""
         self._agents: set[int] = set()
@@ -85,6 +90,8 @@ class _Init:
                 self._kills.append((number, time.monotonic() + _KILL_SECONDS))
             elif kind == b"A":
                 self._answer(b"A", number, 0)
+            elif kind == b"G":
+                self._signal(number, **_payload(fds[0]))
             elif kind == b"C":
                 self._configure(number, fds[0])
         finally:
@@ -100,7 +107,10 @@ class _Init:
         self._answer(b"R", number, 0)
 
     def _spawn(self, kind: bytes, number: int, fds: list[int]) -> None:
+        """Start a program with three pipes, or where there are none, on a terminal."""
         try:
+            if len(fds) == 1:
+                fds.append(self._open_terminal(number, fds[0], agent=kind == b"S"))
             pid = posix.fork()
         except OSError as error:
             self._answer(b"E", number, error.errno or 0)
@@ -111,14 +121,49 @@ class _Init:
         if kind == b"S":
             self._agents.add(pid)
 
+    def _open_terminal(self, number: int, payload: int, *, agent: bool) -> int:
+        """A new terminal: the scheduler gets the end that people sit at, and the program the other one. Raises OSError."""
+        import fcntl  # noqa: PLC0415 - seldom needed.
+
+        screen, line = posix.openpty()
+        try:
+            rows, columns = _payload(payload)["terminal"]
+            fcntl.ioctl(line, _SET_SIZE, struct.pack("HHHH", rows, columns, 0, 0))
+            if self._config["two_users"] and agent:
+                posix.fchown(line, _AGENT, _AGENT)  # So that it can be opened by its name.
+        except BaseException:
+            posix.close(screen)
+            posix.close(line)
+            raise
+        self._waiting.append((ANSWER.pack(b"M", number, 0), screen))
+        return line
+
+    def _signal(self, number: int, program: int, signal: int) -> None:
+        """Send a signal to all of a program's session; SIGKILL again and again, for they may be making others."""
+        leader = next((pid for pid, each in self._children.items() if each == program), 0)
+        for _ in range(_KILL_ROUNDS if leader else 0):
+            found = [pid for pid, fields in _living() if fields[b"NSsid"][-1] == b"%d" % leader]
+            for pid in found:
+                try:
+                    posix.kill(pid, signal)
+                except ProcessLookupError:
+                    continue
+            if signal != _signal.SIGKILL or not found:
+                break
+        self._answer(b"G", number, 0)
+
     def _become(self, number: int, fds: list[int], *, agent: bool) -> None:
         """In the child: turn into the program that was asked for. Never returns."""
         code = _NOT_EXECUTABLE
         try:
             request = _payload(fds[0])
-            for target, pipe in enumerate(fds[1:4]):
-                posix.dup2(pipe, target)
+            for target in range(3):
+                posix.dup2(fds[1 + target] if len(fds) > 2 else fds[1], target)
             posix.setsid()
+            if request.get("terminal"):
+                import fcntl  # noqa: PLC0415 - seldom needed.
+
+                fcntl.ioctl(0, _BE_CONTROLLING, 0)
             for name in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD):
                 _signal.signal(name, _signal.SIG_DFL)
             if agent:
@@ -185,16 +230,20 @@ class _Init:
         self._kills = [] if gone else [(number, until) for number, until in self._kills if now <= until]
 
     def _answer(self, kind: bytes, number: int, value: int) -> None:
-        self._waiting.append(ANSWER.pack(kind, number, value))
+        self._waiting.append((ANSWER.pack(kind, number, value), -1))
 
     def _flush(self) -> None:
         while self._waiting:
+            answer, fd = self._waiting[0]
+            handed = [] if fd < 0 else [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))]
             try:
-                self._control.send(self._waiting[0])
+                self._control.sendmsg([answer], handed)
             except BlockingIOError:
                 return
             except OSError:
                 posix._exit(0)  # noqa: SLF001 - nobody is there any more.
+            if fd >= 0:
+                posix.close(fd)
             del self._waiting[0]
 
 
@@ -235,6 +284,11 @@ def _be_dumpable() -> None:
 
 
 def _agent_lives(*, two_users: bool) -> bool:
+    return any(not two_users or b"%d" % _AGENT in fields[b"Uid"] for _, fields in _living())
+
+
+def _living() -> Any:
+    """Pid and what the kernel tells of it, for every process but this one that is not dead yet."""
     for name in posix.listdir("/proc"):
         if not name.isdigit() or name == "1":
             continue
@@ -249,9 +303,8 @@ def _agent_lives(*, two_users: bool) -> bool:
         finally:
             posix.close(fd)
         fields = {key: value.split() for key, _, value in (line.partition(b":") for line in lines)}
-        if fields.get(b"State", [b"X"])[0] not in {b"Z", b"X"} and (not two_users or b"%d" % _AGENT in fields[b"Uid"]):
-            return True
-    return False
+        if fields.get(b"State", [b"X"])[0] not in {b"Z", b"X"}:
+            yield int(name), fields
 
 
 def _execute(command: list[str], environ: dict[str, str]) -> int:

@@ -1,13 +1,22 @@
-"""One program in a bubblewrap sandbox as the scheduler holds it: three pipes, and an exit code that init tells."""
+"""One program in a bubblewrap sandbox as the scheduler holds it: three pipes or a terminal, and an exit code that init tells."""
 
 import asyncio
 import contextlib
+import fcntl
 import os
+import struct
+import termios
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
-from local_backend.sandboxes.interface import SandboxError
+from local_backend.sandboxes.interface import SandboxError, TerminalSize
 
 Stream = Literal["stdout", "stderr"]
+
+Signal = Callable[[int], Awaitable[None]]
+"""Sends a signal to all of a program's session."""
+
+_END_OF_INPUT = b"\x04"
 
 
 class Pipes:
@@ -44,13 +53,19 @@ class Pipes:
 class BubblewrapProcess:
     """See `interface.Process`."""
 
-    def __init__(self, pipes: Pipes, exit_code: "asyncio.Future[int]") -> None:
-        stdin, stdout, stderr = pipes.ours
-        pipes.ours = []
+    def __init__(self, stdin: int, outputs: Mapping[Stream, int], exit_code: "asyncio.Future[int]", signal: Signal) -> None:
         self._loop = asyncio.get_running_loop()
         self._stdin: int | None = stdin
-        self._outputs: dict[Stream, int] = {"stdout": stdout, "stderr": stderr}
+        self._outputs = dict(outputs)
         self._exit = exit_code
+        self._signal = signal
+
+    @classmethod
+    def on_pipes(cls, pipes: Pipes, exit_code: "asyncio.Future[int]", signal: Signal) -> "BubblewrapProcess":
+        """A program whose ends of the pipes are its own already; ours are this one's from here on."""
+        stdin, stdout, stderr = pipes.ours
+        pipes.ours = []
+        return cls(stdin, {"stdout": stdout, "stderr": stderr}, exit_code, signal)
 
     async def write(self, data: bytes) -> None:
         """See `interface.Process`."""
@@ -78,6 +93,14 @@ class BubblewrapProcess:
         """See `interface.Process`."""
         self._close_stdin()
 
+    async def resize(self, size: TerminalSize) -> None:
+        """See `interface.Process`."""
+
+    async def signal(self, number: int) -> None:
+        """See `interface.Process`."""
+        if not self._exit.done():
+            await self._signal(number)
+
     def _close_stdin(self) -> None:
         fd, self._stdin = self._stdin, None
         if fd is not None:
@@ -101,6 +124,8 @@ class BubblewrapProcess:
             data = os.read(self._outputs[stream], most)
         except BlockingIOError:
             return b""
+        except OSError:  # So a terminal ends.
+            data = b""
         if not data:
             os.close(self._outputs.pop(stream))
         return data
@@ -133,6 +158,33 @@ class BubblewrapProcess:
         for fd in [*self._outputs.values(), *([] if self._stdin is None else [self._stdin])]:
             with contextlib.suppress(OSError):
                 os.close(fd)
+
+
+class BubblewrapTerminal(BubblewrapProcess):
+    """A program on a terminal, whose one descriptor goes both ways."""
+
+    def __init__(self, screen: int, exit_code: "asyncio.Future[int]", signal: Signal) -> None:
+        """Takes the descriptor. Raises SandboxError, having closed it, where it is no terminal."""
+        try:
+            os.set_blocking(screen, False)
+            # Each way has one of its own, as with pipes.
+            typed = os.dup(screen) if os.isatty(screen) else -1
+        except OSError:
+            typed = -1
+        if typed < 0:
+            os.close(screen)
+            raise SandboxError("The sandbox gave no terminal.")
+        super().__init__(typed, {"stdout": screen}, exit_code, signal)
+
+    async def close_stdin(self) -> None:
+        """See `interface.Process`."""
+        await self.write(_END_OF_INPUT)
+
+    async def resize(self, size: TerminalSize) -> None:
+        """See `interface.Process`."""
+        if self._stdin is not None:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._stdin, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
 
 
 def _wake(ready: "asyncio.Future[None]") -> None:

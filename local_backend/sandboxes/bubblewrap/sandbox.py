@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from local_backend.sandboxes.bubblewrap.control import Control
 from local_backend.sandboxes.bubblewrap.launch import PATH, Started, end
-from local_backend.sandboxes.bubblewrap.process import BubblewrapProcess, Pipes
+from local_backend.sandboxes.bubblewrap.process import BubblewrapProcess, BubblewrapTerminal, Pipes
 from local_backend.sandboxes.interface import (
     AGENT_HOME,
     ENGINE_SECONDS,
@@ -16,6 +17,7 @@ from local_backend.sandboxes.interface import (
     SandboxGoneError,
     SandboxRefusedError,
     SandboxRequest,
+    TerminalSize,
     User,
 )
 
@@ -79,6 +81,7 @@ class BubblewrapSandbox:
         user: User = User.AGENT,
         cwd: str | None = None,
         environ: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
     ) -> BubblewrapProcess:
         """See `interface.Sandbox`."""
         if user is User.ROOT and not self._two_users:
@@ -90,14 +93,23 @@ class BubblewrapSandbox:
         whole = {"PATH": PATH, "HOME": home, "USER": name, "LOGNAME": name, "LANG": "C.UTF-8"}
         whole.update(self._request.environ)
         whole.update(environ or {})
-        payload = {"command": list(command), "environ": whole, "cwd": cwd or self._request.workdir}
+        payload: dict[str, object] = {"command": list(command), "environ": whole, "cwd": cwd or self._request.workdir}
+        kind = b"S" if user is User.AGENT else b"P"
+        if terminal is not None:
+            payload["terminal"] = (terminal.rows, terminal.columns)
+            started = await self._answered(self._control.start(kind, payload, ()))
+            return BubblewrapTerminal(started.screen, started.ending, partial(self._signal, started.number))
         pipes = Pipes()
         try:
-            exit_code = await self._answered(self._control.start(b"S" if user is User.AGENT else b"P", payload, pipes.theirs))
+            started = await self._answered(self._control.start(kind, payload, pipes.theirs))
             pipes.close_theirs()
-            return BubblewrapProcess(pipes, exit_code)
+            return BubblewrapProcess.on_pipes(pipes, started.ending, partial(self._signal, started.number))
         finally:
             pipes.close()
+
+    async def _signal(self, program: int, number: int) -> None:
+        with contextlib.suppress(SandboxGoneError):  # And all that ran in it.
+            await self._answered(self._control.ask(b"G", {"program": program, "signal": int(number)}))
 
     async def kill_agent(self) -> None:
         """See `interface.Sandbox`."""

@@ -118,9 +118,9 @@ class EngineClient:
             while piece := await self._heard_within(self.deadline, what, lambda: response.content.read(_PIECE)):
                 yield piece
 
-    async def hijack(self, path: str, body: dict[str, Any]) -> Hijacked:
+    async def hijack(self, path: str, body: dict[str, Any], *, terminal: bool = False) -> Hijacked:
         """A connection for the streams of a program. Raises EngineError, SilentError."""
-        return await self._within(None, f"POST {path}", open_hijacked(self.endpoint, self._version + path, body))
+        return await self._within(None, f"POST {path}", open_hijacked(self.endpoint, self._version + path, body, terminal=terminal))
 
     async def check(self) -> None:
         """Whether the engine still answers, asked once for all who want to know now. Raises SilentError, EngineError."""

@@ -128,17 +128,22 @@ class _Secured:
 
 
 class Hijacked:
-    """The three streams. One reader and one writer at a time."""
+    """The three streams, or a terminal's one both ways, which has no framing. One reader and one writer at a time."""
 
-    def __init__(self, line: _Plain | _Secured, begun: bytes) -> None:
+    def __init__(self, line: _Plain | _Secured, begun: bytes, *, terminal: bool = False) -> None:
         self._line = line
         self._held = bytearray(begun)
+        self._terminal = terminal
         self._source: Literal["stdout", "stderr"] = "stdout"
         self._left = 0
         """Bytes of the current message that were not given out yet."""
 
     async def read(self, most: int) -> tuple[Literal["stdout", "stderr"], bytes] | None:
         """The next piece of output, None at the end. May be cancelled without losing any. Raises OSError, BrokenStreamError."""
+        if self._terminal:
+            if not self._held and not await self._fill(1):
+                return None
+            self._left = len(self._held)
         while not self._left:
             if not await self._fill(_HEADER.size):
                 if self._held:
@@ -182,7 +187,7 @@ class Hijacked:
         return True
 
 
-async def open_hijacked(endpoint: Endpoint, path: str, body: dict[str, Any]) -> Hijacked:
+async def open_hijacked(endpoint: Endpoint, path: str, body: dict[str, Any], *, terminal: bool = False) -> Hijacked:
     """POST to a path and take over the connection. Raises RefusedError, BrokenStreamError, OSError; the caller sets the deadline."""
     if endpoint.unix is not None:
         reader, writer = await asyncio.open_unix_connection(endpoint.unix)
@@ -200,7 +205,7 @@ async def open_hijacked(endpoint: Endpoint, path: str, body: dict[str, Any]) -> 
             f"Content-Length: {len(content)}\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
         )
         line.put(head.encode() + content)
-        return Hijacked(line, await _read_answer(line))
+        return Hijacked(line, await _read_answer(line), terminal=terminal)
     except BaseException:
         plain.close()
         raise

@@ -1,27 +1,53 @@
 """One program in a container, as the sandbox contract sees it. It knows the engine's exec requests, not what the program is for."""
 
 import asyncio
+import contextlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
 from local_backend.sandboxes.docker.output import Output, Piece
-from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, User
+from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, TerminalSize, User
 
-_UP = b"nodus:up\n"
+_UP = b"nodus:up "
+_UP_DIGITS = 10
 
 _START = """
 { [ "$1" = root ] || echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null
+[ -z "$3" ] || stty rows "$3" cols "$4" 2>/dev/null
 cd "$2" || exit 125
-shift 2
-printf 'nodus:up\\n'
+shift 4
+printf 'nodus:up %010d\\n' $$
 exec "$@"
 """
 """Runs first in each program's place. The agent's programs are the kernel's first choice when memory is short. The line that it prints is
-how a program that began is told from an engine that could not begin it, which says so in the program's own output.
+how a program that began is told from an engine that could not begin it, which says so in the program's own output; the number in it is
+the program's, as its sandbox counts. A terminal gets its size here, for the engine can set it only once the program may have asked.
 """
 
+_SIGNAL = """
+rounds=0
+while [ $rounds -lt 100 ]; do
+  left=
+  for each in /proc/[0-9]*; do
+    state= session=
+    while read -r key value rest; do
+      case $key in
+        State:) state=$value ;;
+        NSsid:) session=$value; break ;;
+      esac
+    done <"$each/status"
+    [ "$session" = "$1" ] && [ "$state" != Z ] && left=yes && kill -"$2" "${each#/proc/}"
+  done
+  [ -z "$left" ] || [ "$2" != 9 ] && exit 0
+  rounds=$((rounds + 1))
+done 2>/dev/null
+"""
+"""A signal to all of a session; the last one again and again, for they may be making others. All of it is the shell's own."""
+
+_END_OF_INPUT = b"\x04"
 _MOST_COMPLAINT_BYTES = 4_096
 _FIRST_POLL_SECONDS = 0.005
 _LONGEST_POLL_SECONDS = 1.0
@@ -46,12 +72,18 @@ class NotBegunError(SandboxError):
 class DockerProcess:
     """A program that an engine runs in a container."""
 
-    def __init__(self, client: EngineClient, container: str, exec_id: str, stream: Hijacked, lift: Lift) -> None:
+    def __init__(
+        self, client: EngineClient, container: str, exec_id: str, stream: Hijacked, lift: Lift, *, user: User, terminal: bool = False
+    ) -> None:
         self._client = client
         self._container = container
         self._exec = exec_id
         self._stream = stream
         self._lift = lift
+        self._user = user
+        self._terminal = terminal
+        self._leader = ""
+        """Its pid, as its sandbox counts."""
         self._code: int | None = None
         self._asking: asyncio.Task[int | None] | None = None
         self.closed = False
@@ -70,6 +102,9 @@ class DockerProcess:
 
     async def close_stdin(self) -> None:
         """Its stdin ends."""
+        if self._terminal:
+            await self.write(_END_OF_INPUT)
+            return
         try:
             self._stream.put_end()
             await self._client.watched(self._stream.drain)
@@ -77,6 +112,31 @@ class DockerProcess:
             return  # It has ended, and its stdin with it.
         except SilentError as error:
             raise SandboxGoneError(str(error)) from error
+
+    async def resize(self, size: TerminalSize) -> None:
+        """Its terminal has another size."""
+        if self._terminal and self._code is None:
+            with contextlib.suppress(EngineError):  # It has ended.
+                await self._client.ask("POST", f"/exec/{self._exec}/resize", params={"h": str(size.rows), "w": str(size.columns)})
+
+    async def signal(self, number: int) -> None:
+        """Send a signal to all of its session."""
+        if self._code is not None:
+            return
+        words = ["/bin/sh", "-c", _SIGNAL, "sh", self._leader, str(int(number))]
+        try:
+            sender = await start_process(
+                self._client, self._container, words, user=self._user, cwd="/", environ={}, sacrificed=False, lift=self._lift
+            )
+        except SandboxGoneError:
+            return  # And all that ran in it.
+        try:
+            async with asyncio.timeout(self._client.deadline):
+                await sender.wait()
+        except TimeoutError as error:
+            raise SandboxError("a program in the sandbox could not be sent a signal") from error
+        finally:
+            await sender.aclose()
 
     async def read(self, most: int = 65_536) -> tuple[Literal["stdout", "stderr"], bytes] | None:
         """The next piece of output. Raises SandboxGoneError where the engine or the sandbox ended, and the output with it."""
@@ -108,11 +168,12 @@ class DockerProcess:
 
     async def begun(self, where: str) -> None:
         """Wait until the program itself has begun. Raises SandboxError with what the engine or the shell said instead."""
+        line = len(_UP) + _UP_DIGITS + (2 if self._terminal else 1)
         said = b""
         early: Piece | None = None
-        while said != _UP:
+        while len(said) != line or not _says_up(said):
             # No more than the line, for what follows is the program's.
-            piece = await self._read(len(_UP) - len(said) if _UP.startswith(said) else _MOST_COMPLAINT_BYTES)
+            piece = await self._read(line - len(said) if _says_up(said) else _MOST_COMPLAINT_BYTES)
             if piece is None or len(said) > _MOST_COMPLAINT_BYTES:
                 if said or early is None:
                     await self._rule_out_the_end(said.decode(errors="replace").strip())
@@ -123,6 +184,7 @@ class DockerProcess:
             else:
                 # The shell's complaint, or what the program itself says already: the two streams are not in step.
                 early = ("stderr", (early[1] if early else b"") + piece[1])
+        self._leader = str(int(said[len(_UP) :]))
         if early is not None:
             self.output.put_back(early)
 
@@ -176,6 +238,19 @@ class DockerProcess:
         return self._code
 
 
+def _detach_keys() -> str:
+    """What would have to be typed for the engine to let go of a terminal: nothing that anybody types, for it cannot be told to never do so.
+
+    The engine holds the first key back until another one is typed, so it is one that few programs use.
+    """
+    return ",".join(["ctrl-^", *secrets.token_hex(16)])
+
+
+def _says_up(said: bytes) -> bool:
+    """Whether these bytes are the line that tells of the beginning, or its first part."""
+    return _UP.startswith(said[: len(_UP)]) and (not said[len(_UP) :].strip() or said[len(_UP) :].strip().isdigit())
+
+
 async def is_running(client: EngineClient, container: str) -> bool:
     """Whether a container lives. Raises SandboxError when the engine does not say."""
     try:
@@ -220,32 +295,38 @@ async def start_process(
     environ: Mapping[str, str],
     sacrificed: bool,
     lift: Lift = _nothing,
+    terminal: TerminalSize | None = None,
 ) -> DockerProcess:
     """Start a program in a container. `sacrificed`: the kernel may kill it first. `lift`: takes in what waits of the container's other
     programs. Raises SandboxError.
     """
     role = "agent" if sacrificed else "root"
+    rows, columns = ("", "") if terminal is None else (str(terminal.rows), str(terminal.columns))
     body = {
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
-        "Tty": False,
-        "Cmd": ["/bin/sh", "-c", _START, "sh", role, cwd, *command],
+        "Tty": terminal is not None,
+        "DetachKeys": _detach_keys(),
+        "Cmd": ["/bin/sh", "-c", _START, "sh", role, cwd, rows, columns, *command],
         "User": f"{user}:{user}",
         "Env": [f"{name}={value}" for name, value in environ.items()],
         "WorkingDir": "/",
     }
     try:
         exec_id = (await client.ask("POST", f"/containers/{container}/exec", json_body=body))["Id"]
-        stream = await client.hijack(f"/exec/{exec_id}/start", {"Detach": False, "Tty": False})
+        begin = {"Detach": False, "Tty": terminal is not None}
+        stream = await client.hijack(f"/exec/{exec_id}/start", begin, terminal=terminal is not None)
     except EngineError as error:
         if error.status in {404, 409} or not await is_running(client, container):
             raise SandboxGoneError(f"the sandbox does not live any more: {error.message}") from error
         raise
-    process = DockerProcess(client, container, exec_id, stream, lift)
+    process = DockerProcess(client, container, exec_id, stream, lift, user=user, terminal=terminal is not None)
     try:
         async with asyncio.timeout(client.deadline):
             await process.begun(cwd)
+            if terminal is not None:
+                await process.resize(terminal)
     except TimeoutError as error:
         await process.aclose()
         raise SilentError(f"the Docker engine did not start a program within {client.deadline:g} s") from error

@@ -8,7 +8,7 @@ from datetime import datetime
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.output import REST_BYTES
 from local_backend.sandboxes.docker.process import DockerProcess, is_running, start_process
-from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, User
+from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, TerminalSize, User
 
 _KILL = """
 [ "$1" = agent ] && kill -9 -1 2>/dev/null
@@ -94,6 +94,7 @@ class DockerSandbox:
         user: User = User.AGENT,
         cwd: str | None = None,
         environ: Mapping[str, str] | None = None,
+        terminal: TerminalSize | None = None,
     ) -> DockerProcess:
         """Start a program in it."""
         home = {"HOME": AGENT_HOME, "USER": "agent", "LOGNAME": "agent"} if user is User.AGENT else {}
@@ -106,6 +107,7 @@ class DockerSandbox:
             environ={**home, **(environ or {})},
             sacrificed=user is User.AGENT,
             lift=self._lift,
+            terminal=terminal,
         )
         self._processes = {each for each in self._processes if not each.closed} | {process}
         return process

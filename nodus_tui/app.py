@@ -16,11 +16,11 @@ from textual.timer import Timer
 from textual.worker import WorkerFailed
 
 from nodus_tui.connect import open_backend
+from nodus_tui.console_settings import console_settings
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
-from nodus_tui.contract.configuration import Configuration, ConsoleSettings
-from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
@@ -34,6 +34,7 @@ from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation
+from nodus_tui.view_state.keymap import bindings, keymap_of
 from nodus_tui.view_state.proposals import quit_question
 from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
@@ -83,6 +84,8 @@ class NodusApp(App[int], inherit_bindings=False):
         self.starts_anew = starts_anew
         """What is left when the person leaves is not gone on with: the demonstration."""
         self.settings = settings or ConsoleSettings()
+        self._keys = keymap_of(self.settings.keys)
+        self.set_keymap(bindings(self._keys))
         self.clock = clock
         self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
         self.services = Services(
@@ -130,7 +133,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def situation(self) -> Situation:
         """From where the person looks on, as far as is known."""
-        return Situation(viewer=self.info is not None and self.info.role == "viewer")
+        return Situation(viewer=self.info is not None and self.info.role == "viewer", keys=self._keys)
 
     def on_mount(self) -> None:
         """Open the first view and read the stream."""
@@ -434,17 +437,6 @@ async def show_console(
             if app.failure is not None:
                 raise app.failure
     return result or 0
-
-
-def console_settings(config: Path | None) -> ConsoleSettings:
-    """The console's part of the configuration file. Raises NodusError when the file is not fit to use."""
-    if config is None:
-        return Configuration().console
-    try:
-        text = config.read_bytes()
-    except OSError as error:
-        raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {config} cannot be read: {error.strerror or error}") from error
-    return load_configuration(str(config), text).console
 
 
 def run_console(

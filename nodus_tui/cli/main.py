@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sandboxes": ("sandboxes", "Those that run: list, and remove what was left behind."),
     "gpus": ("gpus", "The machine's GPUs and who uses them, once or live."),
     "evaluate": ("evaluate", "The environment in which TrainingJobs score models."),
+    "keys": ("keys", "The console's keys, with those of your configuration."),
     "schema": ("schema", "JSON Schema of a kind, for editors and checks."),
     "scheduler": ("scheduler", "The process that does the work: status, start, stop, logs."),
     "serve": ("serve", "Let other machines look and act: the API over TCP."),

@@ -13,7 +13,8 @@ from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view, shown_key
+from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
+from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.line_table import LineTable
@@ -41,7 +42,8 @@ class ActionChooser(ModalScreen[str | None]):
     ActionChooser LineTable { height: 12; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+p", "cancel", show=False, priority=True),
+        Binding("escape", "cancel", show=False, priority=True),
+        Binding("ctrl+p", "cancel", show=False, priority=True, id="keys.palette"),
         Binding("down", "move(1)", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
         Binding("tab", "complete", show=False, priority=True),

@@ -5,13 +5,16 @@ common is written once. An action `X` is done by the method `do_X` of the view. 
 registry of views, and need no method.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from nodus_tui.view_state.key_moves import moving
+from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.views import VIEW_TITLES, Trait, View, destinations, views_with
 
 __all__ = [
+    "ALWAYS_LEAVES",
     "KEY_ACTIONS",
-    "MOVING",
     "USUAL",
     "VIEW_TITLES",
     "KeyAction",
@@ -19,11 +22,14 @@ __all__ = [
     "View",
     "action_by_id",
     "actions_of",
+    "key_words",
     "keys_markdown",
     "opened_view",
     "refusal",
-    "shown_key",
 ]
+
+ALWAYS_LEAVES = "ctrl+c"
+"""Whatever keys a person chooses, this one leaves."""
 
 _CAMPAIGN = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
@@ -66,6 +72,8 @@ class Situation:
     """They sit in a browser: the console's machine is not theirs."""
     recording: str = ""
     """What is shown is a recording: of what, in words."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The keys that the person chose, by the id of the action; the others have their own."""
 
 
 USUAL = Situation()
@@ -146,30 +154,6 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
 
 _BY_ID = {action.id: action for action in KEY_ACTIONS}
 
-MOVING: tuple[tuple[str, str], ...] = (
-    ("↑ ↓ or k j", "Move by a row, or scroll by a line."),
-    ("PgUp PgDn", "Move by a page."),
-    ("Home End or g G", "Go to the first or the last."),
-    ("mouse", "A click selects, a click on the selected row opens, the wheel scrolls; a click on a column's title sorts by it."),
-)
-"""Keys that the tables and texts have of their own."""
-
-_SHOWN = {
-    "slash": "/",
-    "colon": ":",
-    "question_mark": "?",
-    "escape": "Esc",
-    "enter": "Enter",
-    "backspace": "Backspace",
-    "tab": "Tab",
-    "f1": "F1",
-}
-
-
-def shown_key(key: str) -> str:
-    """A key as people read it."""
-    return _SHOWN.get(key, key)
-
 
 def refusal(action: KeyAction, situation: Situation) -> str:
     """Why an action cannot be done from there, as a sentence; empty where it can."""
@@ -185,8 +169,22 @@ def refusal(action: KeyAction, situation: Situation) -> str:
 
 
 def actions_of(view: View, situation: Situation = USUAL) -> tuple[KeyAction, ...]:
-    """What works in a view from there, in the order of the list."""
-    return tuple(action for action in KEY_ACTIONS if view in action.views and not refusal(action, situation))
+    """What works in a view from there, in the order of the list, each with the keys that it has there."""
+    return tuple(_with_keys(action, situation) for action in KEY_ACTIONS if view in action.views and not refusal(action, situation))
+
+
+def _with_keys(action: KeyAction, situation: Situation) -> KeyAction:
+    if action.id not in situation.keys:
+        return action
+    return replace(action, keys=(*situation.keys[action.id], *(key for key in action.keys if key == ALWAYS_LEAVES)))
+
+
+def key_words(action_id: str, situation: Situation = USUAL) -> str:
+    """How a sentence names what a person presses for an action: its first key, or the way to it by the palette."""
+    keys = _with_keys(_BY_ID[action_id], situation).keys
+    if keys:
+        return shown_key(keys[0])
+    return f"{key_words('palette', situation)} {_BY_ID[action_id].word}" if action_id != "palette" else "the palette:"
 
 
 def action_by_id(action_id: str) -> KeyAction:
@@ -199,20 +197,22 @@ def opened_view(action_id: str) -> View | None:
     return next((entry.view for entry in destinations() if entry.view.value == action_id), None)
 
 
-def keys_markdown() -> str:
-    """docs/keys.md."""
+def keys_markdown(situation: Situation = USUAL) -> str:
+    """docs/keys.md; with a person's own keys, the same of theirs."""
     lines = ["# Keys", "", "Made from `nodus_tui/view_state/key_actions.py` by `python scripts/keys_doc.py`; do not edit by hand.", ""]
-    lines += ["## Moving", "", "| key | what it does |", "|---|---|", *(f"| {key} | {what} |" for key, what in MOVING), ""]
+    moves = (f"| {keys} | {what} |" for keys, what in moving(situation.keys))
+    lines += ["## Moving", "", "| key | what it does |", "|---|---|", *moves, ""]
     for view in View:
         lines += [f"## {VIEW_TITLES[view]}", "", "| key | action | what it does |", "|---|---|---|"]
-        for action in actions_of(view):
-            keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys) or f"`:{action.id}`"
+        for action in actions_of(view, situation):
+            keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys) or (f"`:{action.id}`" if opened_view(action.id) else "palette")
             lines.append(f"| {keys} | {action.id} | {action.help} |")
         lines.append("")
     lines += [
         "In a dialog: Tab or the arrows choose a button, Enter presses it, Escape cancels. Cancel is chosen at first.",
         "",
         "Keys that tmux, screen or a terminal's flow control keep for themselves (ctrl+a, b, q, s, z) are not used.",
+        "Other keys of your own: [console.md](console.md#keys-of-your-own).",
         "",
     ]
     return "\n".join(lines)

@@ -11,7 +11,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
-from nodus_tui.view_state.key_actions import MOVING, USUAL, VIEW_TITLES, Situation, View, actions_of, shown_key
+from nodus_tui.view_state.key_actions import USUAL, VIEW_TITLES, Situation, View, actions_of, opened_view
+from nodus_tui.view_state.key_moves import moving
+from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
 from nodus_tui.view_state.wrapping import wrapped
@@ -188,7 +190,10 @@ class HelpOverlay(ModalScreen[None]):
     """All keys of a view, and what the signs mean; made from the list of actions."""
 
     AUTO_FOCUS = "TextPane"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "close", show=False),
+        Binding("question_mark,f1", "close", show=False, id="keys.help"),
+    ]
 
     def __init__(self, view: View, situation: Situation = USUAL) -> None:
         super().__init__()
@@ -214,10 +219,10 @@ def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
     """The help of a view."""
     lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
     for action in actions_of(view, situation):
-        keys = " ".join(shown_key(key) for key in action.keys) or f":{action.id}"
+        keys = " ".join(shown_key(key) for key in action.keys) or (f":{action.id}" if opened_view(action.id) else "palette")
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
     lines.append(())
-    lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in MOVING)
+    lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in moving(situation.keys))
     lines += [(), line(Span("Signs", Tone.TITLE)), ()]
     signs: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ("verdicts", tuple(VERDICT_SIGNS.values())),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width
-from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, shown_key
+from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
+from nodus_tui.view_state.key_names import shown_key
 
 _ALWAYS = ("jump", "help", "quit")
 """They have their place at any width, for they lead to all the others."""
@@ -32,7 +33,7 @@ def _words(action: KeyAction, offer: Offer) -> Line:
 
 def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, situation: Situation = USUAL) -> Line:
     """`Enter open  / filter  …  ? help  q quit`; what leads on always has its place, what matters now comes first."""
-    offered = actions_of(view, situation)
+    offered = [action for action in actions_of(view, situation) if action.keys or opened_view(action.id)]
     actions = [action for action in offered if (action.footer or action.id in offer.now) and action.id not in offer.without]
     actions.sort(key=lambda action: action.id not in offer.now)
     shown = {action.id: _words(action, offer) for action in actions}

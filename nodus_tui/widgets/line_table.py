@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
 from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
+from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
 
@@ -40,12 +41,12 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     LineTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; overflow-y: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup", "move_page(-1)", show=False),
-        Binding("pagedown", "move_page(1)", show=False),
-        Binding("home,g", "move_to_first", show=False),
-        Binding("end,G", "move_to_last", show=False),
+        Binding(move_keys("up"), "move(-1)", show=False, id="keys.up"),
+        Binding(move_keys("down"), "move(1)", show=False, id="keys.down"),
+        Binding(move_keys("page_up"), "move_page(-1)", show=False, id="keys.page_up"),
+        Binding(move_keys("page_down"), "move_page(1)", show=False, id="keys.page_down"),
+        Binding(move_keys("first"), "move_to_first", show=False, id="keys.first"),
+        Binding(move_keys("last"), "move_to_last", show=False, id="keys.last"),
     ]
 
     class RowOpened(Message):

@@ -12,6 +12,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from nodus_tui.view_state.cells import Line, plain, safe_line
+from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.widgets.paint import ground_of, paint_of
 
 
@@ -23,12 +24,13 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
     """
     ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_by(-1)", show=False),
-        Binding("down,j", "scroll_by(1)", show=False),
-        Binding("pageup", "scroll_page(-1)", show=False),
-        Binding("pagedown,space", "scroll_page(1)", show=False),
-        Binding("home,g", "to_start", show=False),
-        Binding("end,G", "to_end", show=False),
+        Binding(move_keys("up"), "scroll_by(-1)", show=False, id="keys.up"),
+        Binding(move_keys("down"), "scroll_by(1)", show=False, id="keys.down"),
+        Binding(move_keys("page_up"), "scroll_page(-1)", show=False, id="keys.page_up"),
+        Binding(move_keys("page_down"), "scroll_page(1)", show=False, id="keys.page_down"),
+        Binding(move_keys("page_on"), "scroll_page(1)", show=False, id="keys.page_on"),
+        Binding(move_keys("first"), "to_start", show=False, id="keys.first"),
+        Binding(move_keys("last"), "to_end", show=False, id="keys.last"),
     ]
 
     class Resized(Message):

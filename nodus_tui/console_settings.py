@@ -1,0 +1,19 @@
+"""The console's part of the configuration file, its keys checked too. It reads that file, and knows no screen."""
+
+from pathlib import Path
+
+from nodus_tui.contract.configuration import Configuration, ConsoleSettings
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.spec_loading.loader import load_configuration
+from nodus_tui.view_state.keymap import keymap_findings
+
+
+def console_settings(config: Path | None) -> ConsoleSettings:
+    """The console's settings; the defaults without a file. Raises NodusError with every fault where the file is not fit to use."""
+    if config is None:
+        return Configuration().console
+    try:
+        text = config.read_bytes()
+    except OSError as error:
+        raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {config} cannot be read: {error.strerror or error}") from error
+    return load_configuration(str(config), text, also=keymap_findings).console

@@ -23,14 +23,14 @@ FORMAT = 1
 
 # fmt: off
 TOOLS = (
-    "awk", "base64", "basename", "bash", "bzip2", "cat", "chmod", "chown", "cksum", "cmp", "comm", "cp", "csplit", "cut", "date", "dd",
-    "df", "diff", "diff3", "dirname", "du", "echo", "egrep", "env", "expand", "expr", "factor", "false", "fgrep", "find", "fmt", "fold",
-    "git", "grep", "gunzip", "gzip", "head", "hostname", "id", "install", "join", "kill", "less", "link", "ln", "ls", "md5sum", "mkdir",
-    "mkfifo", "mktemp", "more", "mv", "nice", "nl", "nohup", "nproc", "numfmt", "od", "paste", "patch", "pathchk", "pgrep", "pkill", "pr",
-    "prlimit", "printenv", "printf", "ps", "pwd", "readlink", "realpath", "rm", "rmdir", "sed", "seq", "setpriv", "setsid", "sh",
-    "sha1sum", "sha256sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty", "sum", "sync", "tac",
-    "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink",
-    "unxz", "uptime", "wc", "which", "who", "whoami", "xargs", "xz", "yes", "zcat",
+    "awk", "base64", "basename", "bash", "bzip2", "cat", "chmod", "chown", "cksum", "clear", "cmp", "comm", "cp", "csplit", "cut",
+    "date", "dd", "df", "diff", "diff3", "dirname", "du", "echo", "egrep", "env", "expand", "expr", "factor", "false", "fgrep", "find",
+    "fmt", "fold", "git", "grep", "gunzip", "gzip", "head", "hostname", "id", "install", "join", "kill", "less", "link", "ln", "ls",
+    "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nice", "nl", "nohup", "nproc", "numfmt", "od", "paste", "patch", "pathchk",
+    "pgrep", "pkill", "pr", "printenv", "printf", "prlimit", "ps", "pwd", "readlink", "realpath", "rm", "rmdir", "sed", "seq",
+    "setpriv", "setsid", "sh", "sha1sum", "sha256sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty",
+    "sum", "sync", "tac", "tail", "tar", "tee", "test", "timeout", "touch", "tput", "tr", "true", "truncate", "tsort", "tty", "uname",
+    "unexpand", "uniq", "unlink", "unxz", "uptime", "wc", "which", "who", "whoami", "xargs", "xz", "yes", "zcat",
 )
 """Programs by name; those that this machine lacks are left out, except the ones below."""
 # fmt: on
@@ -48,6 +48,12 @@ _LEFT_OUT = re.compile(
 _LOADED = re.compile(r"(?:=>\s+)?(/\S+)\s+\(0x[0-9a-f]+\)")
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64")
 _DATA_FOLDERS = ("/usr/lib/locale/C.utf8", "/usr/share/git-core/templates")
+_TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/lib/terminfo", "/usr/share/terminfo")
+_TERMINALS = (
+    *("ansi", "dumb", "linux", "rxvt", "screen", "screen-256color", "tmux", "tmux-256color", "vt100", "vt220"),
+    *("xterm", "xterm-256color", "xterm-color"),
+)
+"""What people sit at: without its description a shell in a sandbox can draw no line anew."""
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _LDD_SECONDS = 120
 
@@ -242,6 +248,10 @@ def _data() -> dict[str, Entry]:
             if path.is_file() and not path.is_symlink():
                 executable = bool(path.stat().st_mode & stat.S_IXUSR)
                 entries[path.as_posix().lstrip("/")] = Entry(source=path, mode=0o755 if executable else 0o644)
+    for name in _TERMINALS:
+        found = next((path for folder in _TERMINFO if (path := Path(folder, name[0], name)).is_file()), None)
+        if found is not None:
+            entries[f"usr/share/terminfo/{name[0]}/{name}"] = Entry(source=found.resolve())
     texts = {
         "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"
         f"agent:x:1000:1000:agent:{AGENT_HOME}:/bin/bash\n"

@@ -7,7 +7,7 @@ from nodus_tui.contract.base import ContractModel
 
 HARNESS = "lm-evaluation-harness"
 HARNESS_VERSION = "0.4.13"
-TORCH_VERSION = "2.13.0"
+TORCH = "torch==2.13.0"
 
 Purpose = Literal["gpu", "cpu", "api"]
 """With torch for accelerators, with torch for processors only, or without torch, for models that a server serves."""
@@ -30,7 +30,7 @@ def requirements(purpose: Purpose) -> tuple[str, ...]:
     """What is installed there."""
     if purpose == "api":
         return (f"lm-eval[api]=={HARNESS_VERSION}",)
-    return (f"lm-eval[hf,api]=={HARNESS_VERSION}", f"torch=={TORCH_VERSION}{'+cpu' if purpose == 'cpu' else ''}", "gguf")
+    return (f"lm-eval[hf,api]=={HARNESS_VERSION}", TORCH, "gguf")
 
 
 class EvaluationFact(ContractModel):

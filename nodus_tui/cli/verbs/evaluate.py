@@ -19,6 +19,7 @@ from nodus_tui.contract.evaluation import (
     CPU_WHEELS,
     HARNESS,
     HARNESS_VERSION,
+    TORCH,
     EvaluationFact,
     Purpose,
     managed_folder,
@@ -50,9 +51,11 @@ def setup(purpose: Purpose | None, python: Path | None) -> int:
     say(f"making {folder}: {HARNESS} {HARNESS_VERSION}; with torch this is a large download")
     if not managed_python(cache_path()).is_file():
         _run([str(python or sys.executable), "-m", "venv", str(folder)])
-    index = ["--extra-index-url", CPU_WHEELS, "--retries", "1"] if wanted == "cpu" else []
     pip = [str(managed_python(cache_path())), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off", "--quiet"]
-    _run([*pip, *index, *requirements(wanted)])
+    if wanted == "cpu":
+        # By itself: that index has little else, and all the rest would be asked of it too.
+        _run([*pip, "--no-deps", "--retries", "1", "--extra-index-url", CPU_WHEELS, TORCH])
+    _run([*pip, *requirements(wanted)])
     say("done; `nodus-tui evaluate status` says what is there")
     return Exit.DONE
 

@@ -54,9 +54,9 @@ def server(
     }
 
 
-def agent(family: str = FAMILY, name: str = "worker") -> dict[str, Any]:
+def agent(family: str = FAMILY, name: str = "worker", **spec: Any) -> dict[str, Any]:
     """An agent of the served family."""
-    return agent_document(family, name=name)
+    return agent_document(family, name=name, **spec)
 
 
 def specs(folder: Path, *documents: Mapping[str, Any]) -> SpecBundle:

@@ -1,7 +1,8 @@
 """A stand-in for a model server, as a command of its own: the physical edge (a GPU with a model) and nothing else is made up.
 
 usage: stand_in_server.py FOLDER [HOST]. It listens on PORT, writes down each start and each request in the folder, and does what files
-there say: `unwell` answers the health check 503, `silent` never answers it, `hold` keeps replies back, `die` kills it in a call.
+there say: `unwell` answers the health check 503, `silent` never answers it, `hold` keeps replies back, `die` kills it in a call and
+`die-later` in one that carries results of tools. An agent with tools writes its number to a file first, and answers what it reads there.
 """
 
 import json
@@ -50,7 +51,17 @@ class Handler(BaseHTTPRequestHandler):
         if there("die"):
             (FOLDER / "die").unlink(missing_ok=True)
             os.kill(os.getpid(), signal.SIGKILL)
-        message = {"role": "assistant", "content": said.rsplit(" ", 1)[-1]}
+        results = [str(each["content"]) for each in asked["messages"] if each["role"] == "tool"]
+        if results and there("die-later"):
+            (FOLDER / "die-later").unlink(missing_ok=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        message: dict[str, object] = {"role": "assistant", "content": said.rsplit(" ", 1)[-1]}
+        if asked.get("tools") and len(results) < 2:
+            command = "cat kept.txt" if results else f"echo {said.rsplit(' ', 1)[-1]} > kept.txt; echo wrote"
+            call = {"name": "bash", "arguments": json.dumps({"command": command})}
+            message |= {"content": "", "tool_calls": [{"id": f"call-{len(results)}", "type": "function", "function": call}]}
+        elif results:
+            message["content"] = results[-1].splitlines()[-2]
         usage = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
         choices = [{"index": 0, "finish_reason": "stop", "message": message}]
         self.answer(200, {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage})

@@ -2,14 +2,15 @@
 
 import asyncio
 import os
+import shutil
 import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from engine_place import at_rest, in_phase, runs
+from engine_place import at_rest, group, in_phase, runs
 from job_place import until, workspace
-from serving_place import campaign, group_now, lines, specs
+from serving_place import agent, campaign, group_now, lines, server, specs
 
 from nodus_tui.contract.actions import ExtendCap, RetryJob
 
@@ -78,6 +79,25 @@ async def test_a_server_that_crashes_for_good_stalls_its_groups_until_it_is_trie
             assert (run.status.phase, run.status.reason) == ("Pending", "WaitingForModel")
         await backend.act(RetryJob(kind="Job", name="server"))
         assert (await at_rest(backend)).verdicts == {"Correct": 3}
+
+
+async def test_an_agents_files_wait_for_the_server_too(tmp_path: Path) -> None:
+    if shutil.which("bwrap") is None:
+        assert not os.environ.get("CI"), "CI must have bubblewrap"
+        pytest.skip("bubblewrap is not installed")
+    place = folder(tmp_path, "die-later")
+    async with workspace(tmp_path, "sandboxes: {engine: bubblewrap}\n") as backend:
+        documents = [server(place), agent(tools=["bash"]), group(tasks=1)]
+        await backend.apply(specs(tmp_path, *documents))
+        stalled = await in_phase(backend, "Stalled")
+        assert (stalled.reason, stalled.going) == ("WaitingForModel", 0)
+        (run,) = await runs(backend)
+        assert run.status is not None
+        assert run.status.sandbox is not None
+        assert (run.status.phase, run.status.turns) == ("Pending", 1)
+        assert (run.status.sandbox.running, run.status.sandbox.files_kept) == (False, True)
+        await backend.act(RetryJob(kind="Job", name="server"))
+        assert (await at_rest(backend)).verdicts == {"Correct": 1}
 
 
 async def test_a_server_that_does_not_answer_for_a_while_is_told_and_waited_for(tmp_path: Path) -> None:

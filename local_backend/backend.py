@@ -25,6 +25,7 @@ from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
 from local_backend.devices.desk import DeviceDesk
 from local_backend.devices.pricing import Pricing
+from local_backend.devices.telling import with_holders
 from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
 from local_backend.hardware_here import hardware_here
@@ -106,11 +107,11 @@ class LocalBackend:
         pricing = Pricing(rates, electricity.usd_per_kwh if electricity is not None else None)
         self._devices = DeviceDesk(self._look_at_hardware, configuration.hardware, pricing, clock)
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
-        self._hardware = hardware_here(workspace.home, self._desk, environ, clock)
         self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
         self._environ = environ
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
         self._reader = Reader(store, clock, self._check, self._job_desk)
+        self._hardware = hardware_here(workspace.home, self._desk, environ, clock, self._reader.launches)
         self._requests = Requests(store, clock)
         self._training = TrainingDesk(
             str(workspace.home), configuration.evaluate, environ, self._catalogue, self._environments.grading_engine
@@ -525,7 +526,8 @@ class LocalBackend:
 
     async def gpus(self, *, history: bool = False) -> HardwareView:
         """This machine, sampled while somebody looks."""
-        return await self._hardware.view(history=history)
+        holders = self._devices.holders() if self._scheduler is not None else await self._reader.device_holders()
+        return with_holders(await self._hardware.view(history=history), holders)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""

@@ -1,7 +1,7 @@
-"""This machine's hardware as a workspace tells of it: the watch, and which of its runs the processes on the devices belong to."""
+"""This machine's hardware as a workspace tells of it: the watch, and which of its runs and jobs the processes on the devices belong to."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,10 +14,20 @@ from nodus_tui.contract.errors import NodusError
 _log = logging.getLogger(__name__)
 
 
-def hardware_here(home: Path, desk: SandboxDesk, environ: Mapping[str, str], clock: Callable[[], datetime]) -> HardwareWatch:
-    """The watch of one backend; nothing is looked at before somebody asks."""
+def hardware_here(
+    home: Path,
+    desk: SandboxDesk,
+    environ: Mapping[str, str],
+    clock: Callable[[], datetime],
+    launches: Callable[[], Awaitable[Mapping[str, str]]],
+) -> HardwareWatch:
+    """The watch of one backend; nothing is looked at before somebody asks. `launches`: the jobs that run, by their launches' tokens."""
 
     async def places() -> Sequence[Place]:
+        jobs = tuple(Place(id=f"job-{token}", run=None, job=name) for token, name in (await launches()).items())
+        return (*jobs, *await in_sandboxes())
+
+    async def in_sandboxes() -> Sequence[Place]:
         try:
             found = await desk.found()
         except (NodusError, SandboxError) as error:
@@ -27,6 +37,7 @@ def hardware_here(home: Path, desk: SandboxDesk, environ: Mapping[str, str], clo
             Place(
                 id=each.id,
                 run=each.run if each.owner.workspace == str(home) and each.purpose == "episode" else None,
+                job=each.run if each.owner.workspace == str(home) and each.purpose == "job" else None,
                 init=(each.init, each.init_started) if each.init is not None else None,
             )
             for each in found

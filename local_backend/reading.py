@@ -20,6 +20,7 @@ from local_backend.sweeps.telling import sweep_resource
 from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.hardware_view import DeviceHolder
 from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.resources.agent import Agent, AgentStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
@@ -190,6 +191,32 @@ class Reader:
         rows = await self._store.read(f"SELECT * FROM runs WHERE name IN ({marks})", tuple(names))  # noqa: S608 - question marks only
         now = self._clock()
         return {run.name: usd_from_nano(sandbox_nano([run], now)) for run in map(RunRecord.from_row, rows)}
+
+    async def launches(self) -> dict[str, str]:
+        """The jobs that may have processes on this machine, by the tokens of their launches."""
+        rows = await self._store.read("SELECT name, token FROM jobs WHERE phase IN ('Pending', 'Running', 'Serving') AND token != ''")
+        return {row["token"]: row["name"] for row in rows}
+
+    async def device_holders(self) -> dict[str, tuple[DeviceHolder, ...]]:
+        """Who has been given which device, by uuid, as far as it is written down: for a process that gives none itself."""
+        found: dict[str, tuple[DeviceHolder, ...]] = {}
+        jobs, runs = await self._store.read_many(
+            [
+                ("SELECT * FROM jobs WHERE phase IN ('Pending', 'Running', 'Serving') AND token != '' AND devices != '[]'", ()),
+                ("SELECT * FROM runs WHERE current AND phase = 'Running' AND sandbox != ''", ()),
+            ]
+        )
+        for row in jobs:
+            job = JobRecord.from_row(row)
+            holder = DeviceHolder(kind=job.kind, name=job.name, shared=job.job.share_accelerators, since=job.started_at or job.created_at)
+            for uuid in job.devices:
+                found[uuid] = (*found.get(uuid, ()), holder)
+        for row in runs:
+            run = RunRecord.from_row(row)
+            if run.sandbox is not None and run.sandbox.running and run.sandbox.started_at is not None:
+                for uuid in run.sandbox.devices:
+                    found[uuid] = (*found.get(uuid, ()), DeviceHolder(kind="AgentRun", name=run.name, since=run.sandbox.started_at))
+        return found
 
     async def transcript(self, name: str) -> Transcript:
         """A run's conversation and calls."""

@@ -95,9 +95,9 @@ async def test_a_job_without_devices_sees_none(tmp_path: Path, nvml: Nvml, monke
 async def test_one_waits_for_the_other_and_says_for_whom_and_a_job_without_devices_goes_by(tmp_path: Path, nvml: Nvml) -> None:
     nvml.tell(own_card(0))
     async with workspace(tmp_path, configuration()) as backend:
-        await backend.apply(job("first", "echo up; sleep 300", hardware="H100", timeout="1h"))
+        await backend.apply(job("first", "echo up; sleep 300", hardware="H100", timeout="1h", cpus=0.1))
         await log_with(backend, "up", "first")
-        await backend.apply(job("second", SEEN, hardware="H100"))
+        await backend.apply(job("second", SEEN, hardware="H100", cpus=0.1))
         told = await waits(backend, "waits for 1 × H100; 1 busy with job first", "second")
         first = (await job_now(backend, "first"))[1]
         assert (told.reason, told.until_kind) == ("WaitingForDevice", "AtLatest")
@@ -225,7 +225,8 @@ async def test_root_cannot_open_a_device_that_it_was_not_given(tmp_path: Path, n
         await until(backend, name="without")
         assert await whole_log(backend, "with") == "0 opens\n"
         assert await whole_log(backend, "without") == ""
-    assert (device_files / "nvidia1").open("rb").read(1) == b"\0", "nothing of it is seen outside"
+    with (device_files / "nvidia1").open("rb") as file:
+        assert file.read(1) == b"\0", "nothing of it is seen outside"
 
 
 async def test_electricity_is_booked_as_it_was_measured(tmp_path: Path, nvml: Nvml) -> None:

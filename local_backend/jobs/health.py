@@ -1,8 +1,20 @@
-"""Whether a model server answers its health check: one GET, and what came of it in words."""
+"""Whether a model server answers its health check: one GET, what came of it in words, and one again and again while it runs."""
 
+import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 
 import aiohttp
+
+_FIRST_PAUSE = 0.1
+_STARTING_PAUSE = 1.0
+"""Seconds between two health checks of a server that does not answer, at most."""
+_SERVING_PAUSE = 5.0
+"""Seconds between two health checks of one that does, at most."""
+_CHECKS_WITHIN = 4
+"""Health checks at least within the time for which a server may not answer."""
+_CHECK_SECONDS = 5.0
+"""How long a server has for its answer. One that is busy with prompts still answers this."""
 
 
 class HealthChecks:
@@ -34,3 +46,44 @@ class HealthChecks:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+class HealthWatch:
+    """The health checks of one running server."""
+
+    def __init__(self, url: str, checks: HealthChecks, heard: Callable[[], None], *, patience: float) -> None:
+        self._url = url
+        self._checks = checks
+        self._heard = heard
+        self._pause = min(_SERVING_PAUSE, patience / _CHECKS_WITHIN)
+        self._seconds = min(_CHECK_SECONDS, patience)
+        self.problem: str | None = None
+        """What the last check met; empty where it was answered, None before the first."""
+        self._checking: asyncio.Task[None] | None = None
+        self._work = asyncio.create_task(self._watch(), name=f"health of {url}")
+
+    async def check(self) -> None:
+        """Look now; whoever asks while a look is under way shares it."""
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name=f"health check of {self._url}")
+        await asyncio.shield(self._checking)
+
+    async def _check(self) -> None:
+        met = await self._checks.problem(self._url, seconds=self._seconds)
+        if met != self.problem:
+            self.problem = met
+            self._heard()
+
+    async def _watch(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            await self.check()
+            pause = self._pause if self.problem == "" else min(_STARTING_PAUSE, 2 * pause)
+            await asyncio.sleep(pause)
+
+    async def aclose(self) -> None:
+        """Look no more."""
+        tasks = [task for task in (self._work, self._checking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -3,15 +3,13 @@
 The engine's own loop is the only writer of the records; health checks go on beside it and leave what they met for its next look.
 """
 
-import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 
 from local_backend.jobs.deadlines import LEAST_US, affordable_us
 from local_backend.jobs.endings import Ending
-from local_backend.jobs.health import HealthChecks
+from local_backend.jobs.health import HealthChecks, HealthWatch
 from local_backend.jobs.order import Report, StopReason
 from local_backend.jobs.ports import LOOPBACK
 from local_backend.jobs.standing import (
@@ -37,60 +35,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.job import Serving
 
-_log = logging.getLogger(__name__)
-
-_FIRST_PAUSE = 0.1
-_STARTING_PAUSE = 1.0
-"""Seconds between two health checks of a server that does not answer, at most."""
-_SERVING_PAUSE = 5.0
-"""Seconds between two health checks of one that does, at most."""
-_CHECKS_WITHIN = 4
-"""Health checks at least within the time for which a server may not answer."""
-_CHECK_SECONDS = 5.0
-"""How long a server has for its answer. One that is busy with prompts still answers this."""
-
 _AT_WORK = tuple(phase for phase in GroupPhase if not phase.at_rest)
-
-
-class _Watch:
-    """The health checks of one running server."""
-
-    def __init__(self, url: str, checks: HealthChecks, heard: Callable[[], None], *, patience: float) -> None:
-        self._url = url
-        self._checks = checks
-        self._heard = heard
-        self._pause = min(_SERVING_PAUSE, patience / _CHECKS_WITHIN)
-        self._seconds = min(_CHECK_SECONDS, patience)
-        self.problem: str | None = None
-        """What the last check met; empty where it was answered, None before the first."""
-        self._checking: asyncio.Task[None] | None = None
-        self._work = asyncio.create_task(self._watch(), name=f"health of {url}")
-
-    async def check(self) -> None:
-        """Look now; whoever asks while a look is under way shares it."""
-        if self._checking is None or self._checking.done():
-            self._checking = asyncio.create_task(self._check(), name=f"health check of {self._url}")
-        await asyncio.shield(self._checking)
-
-    async def _check(self) -> None:
-        met = await self._checks.problem(self._url, seconds=self._seconds)
-        if met != self.problem:
-            self.problem = met
-            self._heard()
-
-    async def _watch(self) -> None:
-        pause = _FIRST_PAUSE
-        while True:
-            await self.check()
-            pause = self._pause if self.problem == "" else min(_STARTING_PAUSE, 2 * pause)
-            await asyncio.sleep(pause)
-
-    async def aclose(self) -> None:
-        """Look no more."""
-        tasks = [task for task in (self._work, self._checking) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Servers:
@@ -110,7 +55,7 @@ class Servers:
         self._users: dict[str, tuple[str, ...]] = {}
         self._stale = True
         """Whether it must be found out anew who uses which family."""
-        self._watches: dict[str, _Watch] = {}
+        self._watches: dict[str, HealthWatch] = {}
         self._checks = HealthChecks()
 
     async def open(self) -> None:
@@ -218,7 +163,7 @@ class Servers:
         watch = self._watches.get(record.name)
         if watch is None:
             url, patience = standing.address + serve.health_path, serve.start_timeout.total_seconds()
-            watch = self._watches[record.name] = _Watch(url, self._checks, self._heard, patience=patience)
+            watch = self._watches[record.name] = HealthWatch(url, self._checks, self._heard, patience=patience)
         if watch.problem is not None:
             _take(standing, watch.problem, now)
         standing.users = self.users_of(serve)

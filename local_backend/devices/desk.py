@@ -26,8 +26,9 @@ from nodus_tui.contract.phases import UntilKind
 _log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-FRESH = timedelta(seconds=5)
-"""Nothing is given by figures that are older."""
+"""How often it looks at the machine while somebody waits. Nothing is given by a look that is older than two of these."""
+SILENT = timedelta(seconds=5)
+"""Figures that are older mean that the machine does not answer."""
 
 
 @dataclass(eq=False, slots=True)
@@ -104,6 +105,7 @@ class DeviceDesk:
         self._allocator = Allocator(self._gives, settings.shared_holders)
         self._leases: dict[str, Lease] = {}
         self._view: HardwareView | None = None
+        self._looked_at: datetime | None = None
         self._looking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._closed = False
@@ -245,7 +247,7 @@ class DeviceDesk:
     # Looking.
 
     def _is_fresh(self) -> bool:
-        return self._view is not None and self._clock() - self._view.at <= FRESH
+        return self._looked_at is not None and self._clock() - self._looked_at <= timedelta(seconds=2 * LOOK_SECONDS)
 
     @property
     def change(self) -> asyncio.Event:
@@ -265,6 +267,7 @@ class DeviceDesk:
         try:
             while self._allocator.waiting or any(each.meter is not None for each in self._leases.values()):
                 self._view = await self._look()
+                self._looked_at = self._clock()
                 self._see()
                 self._measure()
                 self._tell()
@@ -276,7 +279,7 @@ class DeviceDesk:
         if self._view is None:
             return
         held = machine_claims.held()
-        silent = self._clock() - self._view.at > FRESH
+        silent = self._clock() - self._view.at > SILENT
         self._allocator.see(self._seen(each, held, silent=silent) for each in devices_of(self._view))
 
     def _seen(self, device: Device, held: Mapping[str, Elsewhere], *, silent: bool) -> Seen:

@@ -249,3 +249,22 @@ async def test_electricity_is_booked_as_it_was_measured(tmp_path: Path, nvml: Nv
         worst = Decimal(700) * Decimal((ended.ended_at - ended.started_at).total_seconds()) / 3600  # type: ignore[operator]
         assert 0 < ended.cost_usd < worst
         assert ended.cost_usd == pytest.approx(Decimal(str(ended.energy_wh)), rel=Decimal("0.01"))
+
+
+async def test_a_jobs_processes_are_known_as_its_own_wherever_they_compute(tmp_path: Path, nvml: Nvml) -> None:
+    one, two = own_card(0), own_card(1)
+    nvml.tell(one, two)
+    async with workspace(tmp_path, configuration()) as backend:
+        await backend.apply(job("greedy", "echo pid=$$; sleep 300", hardware="H100", cpus=0.1))
+        pid = (await log_with(backend, "pid=", "greedy")).partition("=")[2].strip()
+        one.processes = two.processes = [f"{pid} {GIB} compute"]
+        nvml.tell(one, two)
+        while not all(each.processes and each.processes[0].job == "greedy" for each in (await backend.gpus()).devices):
+            await asyncio.sleep(0.02)
+        await backend.apply(job("second", SEEN, hardware="H100", cpus=0.1))
+        await waits(backend, "1 busy with job greedy; 1 in use by others: sh (greedy, which was not given it)", "second")
+        await backend.act(Kill(kind="Job", name="greedy"))
+        await waits(backend, "in use by others", "second")
+        one.processes = two.processes = []
+        nvml.tell(one, two)
+        assert (await until(backend, name="second")).phase == "Succeeded"

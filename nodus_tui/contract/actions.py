@@ -23,12 +23,14 @@ class ActionBase(ContractModel):
 class Kill(ActionBase):
     """End a run, or a group with all its unfinished runs, at once: a call in flight is charged its worst case. Or a job, gracefully.
 
+    Or a sandbox, whose files are kept.
+
     Or a sweep with all its unfinished cells, gracefully: calls in flight get a few seconds to end. A cell that was not launched yet is
     named as its group or job would be, and never is.
     """
 
     action: Literal["kill"] = "kill"
-    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep"]
+    kind: Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep", "Sandbox"]
     name: str
 
 

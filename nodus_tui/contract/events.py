@@ -9,6 +9,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 
@@ -50,3 +51,5 @@ class Snapshot(ContractModel):
     training_jobs: tuple[TrainingJob, ...] = ()
     budgets: tuple[Budget, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
+    sandboxes: tuple[Sandbox, ...] = ()
+    """Those of the kind; what runs for runs and graders is told by `sandboxes`."""

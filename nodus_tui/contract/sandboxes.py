@@ -25,9 +25,9 @@ class SandboxFact(ContractModel):
     id: str
     engine: str
     run: str
-    """The run, or the task, that it is for."""
+    """The run, the task or the job that it is for, or the Sandbox that it is."""
     purpose: str
-    """`episode`, `grading`, `check`, `probe`, or `job` for the container of a job."""
+    """`episode`, `grading`, `check`, `probe`, `sandbox` for one of that kind, or `job` for the container of a job."""
     image: str
     network: bool = False
     created_at: UTCTime | None = None

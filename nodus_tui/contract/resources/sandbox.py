@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from nodus_tui.contract.base import ContractModel, UTCTime
@@ -12,12 +12,33 @@ from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.resources.hardware import Surroundings
 from nodus_tui.contract.resources.meta import Resource
 
+SandboxPhase = Literal["Pending", "Running", "Stopped", "Failed"]
+"""Where a Sandbox is in its life. What has stopped or failed does nothing more: another one goes on."""
+
+SandboxReason = Literal[
+    "WaitingForSandbox",
+    "DiskAlmostFull",
+    "IdleTimeout",
+    "MaxLifetime",
+    "MaxCostReached",
+    "BudgetExceeded",
+    "Killed",
+    "Interrupted",
+    "NotStarted",
+    "InfrastructureFailure",
+]
+"""Why it is in its phase: what it waits for, or what stopped it first."""
+
 
 class SandboxSpec(Surroundings):
     """The slice and its three limits. The first one that is reached stops it."""
 
+    disk_gib: float = Field(default=1, gt=0, le=4096, alias="diskGiB")
+    """Space for files, over all its writable folders together. It lies in memory and counts against `memoryGiB` as it fills."""
+    processes: int = Field(default=256, ge=16, le=65_536)
+    """Processes and threads at once, at most."""
     idle_timeout: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=7))] = timedelta(minutes=10)
-    """Stopped after so long without a command in it."""
+    """Stopped after so long without a command in it. One that runs counts as long as it runs."""
     max_lifetime: Annotated[Duration, bounded_duration(timedelta(minutes=1), timedelta(days=30))] = timedelta(hours=24)
     """Stopped so long after its start, busy or not."""
     max_cost_usd: PositiveUSD
@@ -39,16 +60,35 @@ class SandboxSpec(Surroundings):
 class SandboxStatus(ContractModel):
     """What the backend knows of a Sandbox."""
 
-    phase: Literal["Pending", "Running", "Stopped", "Failed"]
-    reason: Literal["IdleTimeout", "MaxLifetime", "MaxCostReached", "BudgetExceeded", "Killed", "InfrastructureFailure"] | None = None
+    phase: SandboxPhase
+    reason: SandboxReason | None = None
     message: str = ""
     engine: str = ""
     """What isolates it, such as `docker` or `bubblewrap`."""
+    isolation: Literal["full", "weaker"] = "full"
+    image: str = ""
+    """What it runs: the image with its digest."""
     cost_usd: USD
+    rate_usd: USD
+    """An hour of it."""
     created_at: UTCTime
     started_at: UTCTime | None = None
     ended_at: UTCTime | None = None
+    commands: int = 0
+    """Those that run in it now, as far as they were asked for through the backend."""
     idle_since: UTCTime | None = None
+    """Since when no command has run in it; null while one does, and while it does not run."""
+    stops_at: UTCTime | None = None
+    """When it is stopped at the latest, at its cap or its lifetime, however busy it is; null while it does not run."""
+    files_kept: bool = False
+    """Whether the files of its work folder were kept when it stopped."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: files that could not be kept, say."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will never run again."""
+        return self.phase not in {"Pending", "Running"}
 
 
 class Sandbox(Resource):

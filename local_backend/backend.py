@@ -106,7 +106,7 @@ class LocalBackend:
         electricity = configuration.electricity
         pricing = Pricing(rates, electricity.usd_per_kwh if electricity is not None else None)
         self._devices = DeviceDesk(self._look_at_hardware, configuration.hardware, pricing, clock)
-        self._desk = SandboxDesk(workspace.home, configuration, environ, clock)
+        self._desk = SandboxDesk(workspace.home, configuration, environ, clock, self._devices)
         self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
         self._environ = environ
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
@@ -591,6 +591,8 @@ class LocalBackend:
             await self._sweeps.rest()
         if self._scheduler is not None:
             await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
+        if self._sweeps is not None:
+            await self._sweeps.look()
 
     async def hand_over(self, *, grace_seconds: float) -> None:
         """Start nothing more here and let calls in flight end within the grace; the groups are left as they are, for the next scheduler."""

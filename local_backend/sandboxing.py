@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from local_backend.applying.plan import SandboxNeed
+from local_backend.devices.desk import DeviceDesk
 from local_backend.episodes.workplace import Workplaces
 from local_backend.sandboxes.archives import ArchiveError, entries, member
 from local_backend.sandboxes.choosing import choose_engine, engines_here
@@ -31,7 +32,14 @@ _log = logging.getLogger(__name__)
 class SandboxDesk:
     """One a backend."""
 
-    def __init__(self, home: Path, configuration: Configuration, environ: Mapping[str, str], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        configuration: Configuration,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime],
+        devices: DeviceDesk,
+    ) -> None:
         self._home = home
         self._configuration = configuration
         self._environ = environ
@@ -40,10 +48,10 @@ class SandboxDesk:
         settings = configuration.sandboxes
         owner = this_process(str(home))
         self.pool = SandboxPool(lambda: choose_engine(settings, environ), owner, settings.max_running)
-        self.workplaces = Workplaces(self.pool, self.artifacts, self._rate, settings.keep_files_mib << 20)
+        self.workplaces = Workplaces(self.pool, self.artifacts, self._rate, settings.keep_files_mib << 20, devices)
 
-    def _rate(self, hardware: str, cpus: float, memory_gib: float) -> int:
-        rate = slice_rate(rates_with(self._configuration.rates), hardware, cpus, memory_gib)
+    def _rate(self, hardware: str, cpus: float, memory_gib: float, accelerators: int) -> int:
+        rate = slice_rate(rates_with(self._configuration.rates), hardware, cpus, memory_gib, accelerators)
         return nano_ceiling(rate if rate is not None else Decimal(0))
 
     @property

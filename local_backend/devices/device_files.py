@@ -18,8 +18,8 @@ class NoFileError(Exception):
 
 
 def sandbox_devices(devices: Iterable[Device], dev: Path = Path("/dev"), proc: Path = Path("/proc")) -> tuple[SandboxDevice, ...]:
-    """The same devices for a sandbox, with their files. Blocking. Raises NoFileError."""
-    return tuple(SandboxDevice(each.uuid, each.place, _pairs([*_files(each, dev, proc), *_common(dev)], dev)) for each in devices)
+    """The same devices for a sandbox, with their files; without any where the driver does not tell them. Blocking."""
+    return tuple(SandboxDevice(each.uuid, each.place, _pairs(each, dev, proc)) for each in devices)
 
 
 def hidden_files(devices: Iterable[Device], dev: Path = Path("/dev"), proc: Path = Path("/proc")) -> tuple[str, ...]:
@@ -48,8 +48,12 @@ def _files(device: Device, dev: Path, proc: Path) -> Iterator[Path]:
         yield dev / _CAPABILITIES / f"nvidia-cap{number[1]}"
 
 
-def _pairs(paths: Iterable[Path], dev: Path) -> tuple[tuple[str, str], ...]:
+def _pairs(device: Device, dev: Path, proc: Path) -> tuple[tuple[str, str], ...]:
     """Where each is, and where programs look for it, which have the folder of devices at its usual place."""
+    try:
+        paths = [*_files(device, dev, proc), *_common(dev)]
+    except NoFileError:
+        return ()
     return tuple((str(path), str("/dev" / path.relative_to(dev))) for path in paths)
 
 

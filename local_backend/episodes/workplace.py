@@ -16,8 +16,10 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from local_backend.budgets.keeper import LOOK_SECONDS
+from local_backend.devices.desk import DeviceDesk
 from local_backend.environments.interface import Workbench
 from local_backend.episodes.metering import GroupBooks
+from local_backend.episodes.run_devices import RunDevices
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.models.wire import ToolCall
 from local_backend.sandboxes.interface import Limits, Sandbox, SandboxError, SandboxRequest, User
@@ -26,6 +28,7 @@ from local_backend.sandboxes.running import SandboxFileError, fetch_folder, put_
 from local_backend.storage.artifacts import Artifacts
 from local_backend.storage.records import RunRecord, SandboxUse
 from local_backend.tools.toolbox import Toolbox, ToolOutcome
+from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.statistics.hardware_rates import CPU
@@ -52,8 +55,8 @@ _RESTARTED = (
     "[Your sandbox was restarted. The files in {workdir} are as you left them; processes, shell variables and files elsewhere are gone.]\n"
 )
 
-Rate = Callable[[str, float, float], int]
-"""Nano-dollars an hour of some hardware with so many CPUs and GiB of memory."""
+Rate = Callable[[str, float, float, int], int]
+"""Nano-dollars an hour of some hardware with so many CPUs, GiB of memory and accelerators."""
 
 
 class SpoiltError(Exception):
@@ -77,6 +80,8 @@ class Workplaces:
     rate: Rate
     keep_bytes: int
     """The agent's files stay with an ended run up to this size."""
+    devices: DeviceDesk
+    """Where sandboxes get their accelerators."""
 
     def of(self, books: GroupBooks, run: RunRecord, stop: StopSignal) -> "Workplace":
         """The workplace of a run whose agent has tools."""
@@ -85,8 +90,9 @@ class Workplaces:
     def use_of(self, agent: AgentSpec) -> SandboxUse:
         """The books of a run's sandboxes before its first."""
         spec = agent.sandbox
-        grading = self.rate(CPU, spec.cpus, spec.memory_gib)
-        own = grading if spec.hardware == CPU else self.rate(spec.hardware, spec.cpus, spec.memory_gib)
+        grading = self.rate(CPU, spec.cpus, spec.memory_gib, 0)
+        # Of devices until they are given: then their own counts.
+        own = self.rate(spec.hardware, spec.cpus, spec.memory_gib, spec.accelerators)
         return SandboxUse(hardware=spec.hardware, rate=own, grading_rate=grading)
 
     def prune(self, run: RunRecord) -> None:
@@ -108,6 +114,7 @@ class Workplace:
         self._bench = workbench_of(books.tasks[run.task_position].workbench)
         self._sandbox: Sandbox | None = None
         self._place: Place | None = None
+        self._devices = RunDevices(surroundings.devices, books, run, stop)
         self._toolbox: Toolbox | None = None
         self.spoilt = ""
         """Why the agent's own files cannot be judged, as a sentence; empty while they can."""
@@ -227,11 +234,12 @@ class Workplace:
         if use.kept and not self._around.artifacts.has(self._run.name):
             use.kept, use.not_kept = False, FILES_GONE
             raise SandboxError(use.not_kept)
-        left = self._seconds_left()
-        if left is not None and left <= CLOSING_SECONDS:
-            raise self._limit_reached()
-        self._place = await self._wait_for_place()
+        self._checked_left()
+        devices = await self._devices.take(use)
         try:
+            # Again, at the price of the devices that it was given.
+            left = self._checked_left()
+            self._place = await self._wait_for_place()
             image = await self._image()
             request = SandboxRequest(
                 run=self._run.name,
@@ -242,6 +250,7 @@ class Workplace:
                 network=self._spec.network,
                 image=image,
                 workdir=self.workdir,
+                devices=devices,
             )
             self._prepare_folder()
             await self._ask_budgets(use.rate)
@@ -251,6 +260,7 @@ class Workplace:
             # By the clock of the books, which nobody can set.
             use.engine, use.image, use.started_at, use.running = sandbox.engine, sandbox.image, self._books.clock(), True
             use.lifetime = request.lifetime_seconds
+            self._devices.used_by(sandbox, use.started_at, use.lifetime)
             self._run.reason, self._run.message, self._run.until_at = None, "", None
             await self._books.changed(self._run)
             await self._stop.wait(self._fill(sandbox))
@@ -350,10 +360,18 @@ class Workplace:
         spec, use = self._spec, self._use
         longest = spec.max_lifetime.total_seconds()
         if spec.max_cost_usd is not None and use.rate > 0:
-            longest = min(longest, float(spec.max_cost_usd * 3_600_000_000_000 / use.rate))
+            money = max(0, nano_from_usd(spec.max_cost_usd) - use.cost)
+            longest = min(longest, use.settled_seconds + money * 3600 / use.rate)
         if self._bench.agent_seconds is not None:
             longest = min(longest, self._bench.agent_seconds)
         return longest - self._seconds_used()
+
+    def _checked_left(self) -> float | None:
+        """The same where that is enough to begin with. Raises SandboxLimitError."""
+        left = self._seconds_left()
+        if left is not None and left <= CLOSING_SECONDS:
+            raise self._limit_reached()
+        return left
 
     def _limit_reached(self) -> SandboxLimitError:
         used = self._seconds_used()
@@ -423,8 +441,10 @@ class Workplace:
             self._counts = False
             before = self._use.cost
             if self._use.running:
-                self._use.stopped(self._books.clock())
+                self._use.stopped(self._books.clock(), self._devices.settle(self._books.clock()))
+            self._devices.give_back()
             await self._books.changed(self._run, self._books.purse.end(self._run.name, self._use.cost - before))
+        self._devices.give_back()
 
 
 async def _of(work: Awaitable[T]) -> T:

@@ -52,10 +52,12 @@ def test_without_devices_all_of_them_are_hidden_and_nothing_else(dev: Path, proc
 
 
 def test_a_device_without_a_file_is_said(dev: Path, proc: Path) -> None:
+    unknown, part = device(0), device(1, minor=1, gpu_instance=3, compute_instance=0)
     with pytest.raises(NoFileError, match=r"does not tell which file in .* is that of device 0"):
-        sandbox_devices([device(0)], dev, proc)
+        hidden_files([unknown], dev, proc)
     with pytest.raises(NoFileError, match="the right to slice 1 cannot be found"):
-        sandbox_devices([device(1, minor=1, gpu_instance=3, compute_instance=0)], dev, proc)
+        hidden_files([part], dev, proc)
+    assert [each.files for each in sandbox_devices([unknown, part], dev, proc)] == [(), ()]
 
 
 def test_the_drivers_libraries_are_those_that_programs_compute_with() -> None:

@@ -260,6 +260,11 @@ def check_request(request: SandboxRequest, users: Users) -> None:
         raise SandboxRefusedError(
             f"bubblewrap runs the base image only, not {request.image}: install Docker, or leave the image out of the spec."
         )
+    for device in request.devices:
+        if not device.files:
+            raise SandboxRefusedError(
+                f"The driver does not tell which device files are those of device {device.place} ({device.uuid}): use Docker."
+            )
     if not users.two and request.purpose in {"grading", "check"}:
         raise SandboxRefusedError(
             "Here bubblewrap has one user in a sandbox, so answers could not be hidden from code that is graded: install uidmap, or Docker."

@@ -62,9 +62,14 @@ def chosen_way() -> Way:
 
 
 def home_path() -> Path:
-    """The state folder: NODUS_HOME, or the user's data folder. It may not exist yet."""
+    """The state folder: NODUS_HOME, or the user's data folder. It may not exist yet.
+
+    Raises NodusError for a name that cannot be written down: records and answers are UTF-8.
+    """
     named = os.environ.get("NODUS_HOME")
     if named:
+        if any("\ud800" <= character <= "\udfff" for character in named):
+            raise NodusError(ErrorCode.CONFIGURATION, f"NODUS_HOME is {named}, which is no UTF-8: name a folder whose name is")
         return Path(named).expanduser().absolute()
     from platformdirs import user_data_dir  # noqa: PLC0415 - costs start-up time that NODUS_HOME saves
 
@@ -129,28 +134,30 @@ def _silent(_: str) -> None:
     """Tell nobody."""
 
 
-async def connect(role: Role, tell: Callable[[str], None] = _silent) -> Backend:
-    """A backend for what is wanted, the way that was chosen. `tell` is given what people should know of it, in sentences.
+async def connect(role: Role, tell: Callable[[str], None] = _silent, waiting: Callable[[str], None] = _silent) -> Backend:
+    """A backend for what is wanted, the way that was chosen. `tell` is given what people should know of it, in sentences; `waiting`, for as
+    long as the backend is used, what an answer that is long in coming is waited for.
 
     Raises NodusError when it cannot be reached, opened or started.
     """
     way = chosen_way()
     if way.url:
-        return await _remote(way.url, tell)
+        return await _remote(way.url, tell, waiting)
     if not way.in_process:
         scheduler = local_scheduler()
         if scheduler is not None:
-            attached = await _attached(scheduler, role, tell)
+            attached = await _attached(scheduler, role, tell, waiting)
             if attached is not None:
                 return attached
     return await open_backend(backend_options("work" if role == "work" else "look"))
 
 
-async def _remote(url: str, tell: Callable[[str], None]) -> Backend:
+async def _remote(url: str, tell: Callable[[str], None], waiting: Callable[[str], None]) -> Backend:
     from nodus_tui.remote.address import remote_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
 
-    return await _greeted(RemoteBackend(remote_address(url, os.environ)), tell)
+    address = remote_address(url, os.environ)
+    return await _greeted(RemoteBackend(address, silent=lambda: waiting(f"waiting for {address.shown} to answer")), tell)
 
 
 async def _greeted(backend: "RemoteBackend", tell: Callable[[str], None]) -> Backend:
@@ -175,27 +182,27 @@ def local_scheduler() -> "LocalScheduler | None":
     return LocalScheduler(home_path(), config_path(), hosting().scheduler_module)
 
 
-async def _attached(scheduler: "LocalScheduler", role: Role, tell: Callable[[str], None]) -> Backend | None:
+async def _attached(scheduler: "LocalScheduler", role: Role, tell: Callable[[str], None], waiting: Callable[[str], None]) -> Backend | None:
     """The scheduler as a backend; None where this process is to open the workspace itself."""
     record = scheduler.running()
     if record is not None and _other_surroundings(scheduler, record):
         if role == "look" and not _newer(record.version):
             # What is looked at is read with today's configuration, as a scheduler that starts now would have it.
             return None
-        record = await _replaced(scheduler, record, tell)
+        record = await _replaced(scheduler, record, tell, waiting)
     if record is None:
         if role in {"look", "act"}:
             return None
         record = await scheduler.ensure()
-    return await _greeted(attached_to(scheduler, record), tell) if record is not None else None
+    return await _greeted(attached_to(scheduler, record, waiting), tell) if record is not None else None
 
 
-def attached_to(scheduler: "LocalScheduler", record: "SchedulerRecord") -> "RemoteBackend":
-    """The running scheduler as a backend, whatever its version."""
+def attached_to(scheduler: "LocalScheduler", record: "SchedulerRecord", waiting: Callable[[str], None] = _silent) -> "RemoteBackend":
+    """The running scheduler as a backend, whatever its version. `waiting` as for `connect`."""
     from nodus_tui.remote.address import socket_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
 
-    return RemoteBackend(socket_address(Path(record.socket)), revive=scheduler.revive)
+    return RemoteBackend(socket_address(Path(record.socket)), revive=scheduler.revive, silent=lambda: waiting(scheduler.silence(record)))
 
 
 def _other_surroundings(scheduler: "LocalScheduler", record: "SchedulerRecord") -> bool:
@@ -208,11 +215,13 @@ def _newer(version: str, *, than: str = __version__) -> bool:
     return (major_minor(version) or (0, 0)) > (major_minor(than) or (0, 0))
 
 
-async def _replaced(scheduler: "LocalScheduler", record: "SchedulerRecord", tell: Callable[[str], None]) -> "SchedulerRecord | None":
+async def _replaced(
+    scheduler: "LocalScheduler", record: "SchedulerRecord", tell: Callable[[str], None], waiting: Callable[[str], None]
+) -> "SchedulerRecord | None":
     """An idle scheduler of an older version, configuration or key makes room for a new one; one at work is left alone, and told of."""
     if _newer(record.version):
         return record
-    if await _idle(attached_to(scheduler, record)):
+    if await _idle(attached_to(scheduler, record, waiting)):
         await scheduler.stop()
         return None
     what = (

@@ -29,6 +29,8 @@ HAND_OVER_SECONDS = 120.0
 """How long it is tried for while another scheduler, which is stopping, still holds it."""
 _LOOK_SECONDS = 0.1
 _IDLE_LOOK_SECONDS = 5.0
+_PLACE_LOOK_SECONDS = 1.0
+"""How often it is looked at whether the workspace's folder is still there."""
 
 
 def run(home: Path, config: Path | None, *, detached: bool) -> None:
@@ -92,28 +94,42 @@ async def _work(backend: LocalBackend, home: Path, config: Path | None, stop: as
         write_record(home, record)
         _log.info("version %s answers on %s", record.version, path)
         _tell({"state": "ready"}, detached=detached)
-        _log.info("stopping: %s", await _until_stopped(backend, served, stop, settings))
-        write_record(home, record.model_copy(update={"stopping": True}))
+        _log.info("stopping: %s", await _until_stopped(backend, served, stop, settings, home))
+        with contextlib.suppress(FileNotFoundError):  # Of a folder that was deleted nothing is left to write down.
+            write_record(home, record.model_copy(update={"stopping": True}))
     await backend.hand_over(grace_seconds=settings.stop_grace.total_seconds())
     remove_record(home)
 
 
-async def _until_stopped(backend: LocalBackend, served: Served, stop: asyncio.Event, settings: SchedulerSettings) -> str:
-    """Return why to stop: asked to, or nothing to do for as long as the configuration says."""
+async def _until_stopped(backend: LocalBackend, served: Served, stop: asyncio.Event, settings: SchedulerSettings, home: Path) -> str:
+    """Return why to stop: asked to, nothing to do for as long as the configuration says, or no workspace any more."""
     loop = asyncio.get_running_loop()
-    quiet_since = loop.time()
+    quiet_since = looked_at = loop.time()
+    place = _place_of(home)
     while True:
         try:
-            await asyncio.wait_for(stop.wait(), _IDLE_LOOK_SECONDS)
+            await asyncio.wait_for(stop.wait(), _PLACE_LOOK_SECONDS)
         except TimeoutError:
-            if settings.idle_exit == "never":
+            if _place_of(home) != place:
+                return f"{home} was deleted, moved or replaced"
+            if settings.idle_exit == "never" or loop.time() - looked_at < _IDLE_LOOK_SECONDS:
                 continue
+            looked_at = loop.time()
             if await _unfinished(backend):
                 quiet_since = loop.time()
             elif min(loop.time() - quiet_since, served.idle_seconds()) >= settings.idle_exit.total_seconds():
                 return "nothing to do and nobody attached"
         else:
             return "asked to"
+
+
+def _place_of(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from any other that may come to its name; None where there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _unfinished(backend: LocalBackend) -> bool:

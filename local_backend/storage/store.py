@@ -54,7 +54,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_newer(version: int, path: Path) -> None:
+def _refuse_unknown(version: int, path: Path) -> None:
+    if version < 0:
+        raise NodusError(
+            ErrorCode.CONFIGURATION,
+            f"{path} says that it is of database version {version}, which no nodus-tui writes: something else changed it. "
+            "Put a copy of it back, or name another folder with NODUS_HOME",
+        )
     if version > SCHEMA_VERSION:
         raise NodusError(
             ErrorCode.CONFIGURATION,
@@ -67,7 +73,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        _refuse_newer(version, path)
+        _refuse_unknown(version, path)
         for step in range(version + 1, SCHEMA_VERSION + 1):
             for statement in MIGRATIONS[step].split(";"):
                 if statement.strip():

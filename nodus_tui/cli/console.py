@@ -5,6 +5,9 @@ import sys
 
 import click
 
+from nodus_tui.cli.failures import say
+from nodus_tui.contract.backend import Backend
+
 
 def _lacking() -> str:
     """What the console lacks here, and what to do; empty where it can be shown."""
@@ -37,4 +40,11 @@ def open_console() -> int:
     log_to_file()
     from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
-    return run_console(options, lambda: connect("work"))
+    async def reach() -> Backend:
+        backend = await connect("work", waiting=lambda sentence: None if shown else say(sentence))
+        # From here on the screen has the terminal, and tells of the link itself.
+        shown.append(True)
+        return backend
+
+    shown: list[bool] = []
+    return run_console(options, reach)

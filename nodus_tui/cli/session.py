@@ -26,7 +26,7 @@ def author() -> str:
 async def opened(role: Role) -> AsyncIterator[Backend]:
     """The backend; `work` also sees to it that the workspace's scheduler runs."""
     log_to_file()
-    async with await connect(role, say) as backend:
+    async with await connect(role, say, say) as backend:
         yield backend
 
 

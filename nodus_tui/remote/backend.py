@@ -27,7 +27,7 @@ from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.packing import pack_bundle
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.remote.address import Address
-from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive
+from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive, Silent
 from nodus_tui.remote.pieces import file_bytes, gold_cases
 from nodus_tui.remote.stream import watch
 
@@ -56,8 +56,8 @@ class _Files(ContractModel):
 class RemoteBackend:
     """An API in another process. `link` says how the way there stands; all calls raise NodusError, as every backend's."""
 
-    def __init__(self, address: Address, *, revive: Revive | None = None) -> None:
-        self._channel = Channel(address, revive=revive)
+    def __init__(self, address: Address, *, revive: Revive | None = None, silent: Silent | None = None) -> None:
+        self._channel = Channel(address, revive=revive, silent=silent)
 
     @property
     def link(self) -> LinkState:
@@ -174,7 +174,7 @@ class RemoteBackend:
         if not job:
             raise NodusError.not_found("Job", job)
         params = [("after", str(after)), ("limit", str(limit)), ("waitSeconds", f"{wait_seconds:g}")]
-        return await self._channel.get(JobLog, f"/jobs/{_segment(job)}/log", params)
+        return await self._channel.get(JobLog, f"/jobs/{_segment(job)}/log", params, waits_seconds=wait_seconds)
 
     async def job_files(self, job: str) -> tuple[FileEntry, ...]:
         """The outputs of a job that has ended."""

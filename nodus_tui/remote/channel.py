@@ -6,8 +6,8 @@ loaded with this module, which is why nothing loads it before an API is spoken t
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from nodus_tui import __version__
 from nodus_tui.contract.backend import LinkState
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
-from nodus_tui.contract.http import IDEMPOTENCY_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
+from nodus_tui.contract.http import HEARTBEAT_SECONDS, IDEMPOTENCY_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.versions import skew_note
 
@@ -30,6 +30,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two tries; each pause is twice the one before."""
 _MOST_TIMEOUTS = 6
 """Times that an answer may fail to come in time: the longest wait for an action is that of a call in flight."""
+SILENT_SECONDS = 4.0
+"""How long an answer may take before it is told that it is waited for."""
 _MOST_LIMITED = 5
 _LONGEST_LIMIT_SECONDS = 30.0
 
@@ -39,6 +41,9 @@ Revive = Callable[[bool], Awaitable[Address]]
 
 Raises NodusError when there is none and none is to be started.
 """
+
+Silent = Callable[[], None]
+"""Told once when an answer is long in coming, and again for the next time after something came."""
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Given = TypeVar("Given")
@@ -69,9 +74,18 @@ def _utc_now() -> datetime:
 class Channel:
     """One API, spoken to over pooled connections."""
 
-    def __init__(self, address: Address, *, revive: Revive | None = None, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        revive: Revive | None = None,
+        silent: Silent | None = None,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
         self.address = address
         self._revive = revive
+        self._silent = silent
+        self._told_of_silence = False
         self._clock = clock
         self._client: httpx2.AsyncClient | None = None
         now = clock()
@@ -84,6 +98,7 @@ class Channel:
 
     def heard(self) -> None:
         """Something came."""
+        self._told_of_silence = False
         now = self._clock()
         self.link = LinkState(connected=True, since=self.link.since if self.link.connected else now, last_heard=now)
 
@@ -102,9 +117,9 @@ class Channel:
 
     # Asking.
 
-    async def get(self, kind: type[Answer], path: str, params: Params = ()) -> Answer:
-        """The answer to a GET."""
-        return self.read(kind, await self._ask("GET", path, params))
+    async def get(self, kind: type[Answer], path: str, params: Params = (), *, waits_seconds: float = 0) -> Answer:
+        """The answer to a GET, which the server may keep waiting for so long."""
+        return self.read(kind, await self._ask("GET", path, params, waits_seconds=waits_seconds))
 
     async def post(self, kind: type[Answer], path: str, params: Params = (), *, body: str = "", media: str = "", key: str) -> Answer:
         """The answer to a POST, which acts once for its key."""
@@ -147,9 +162,11 @@ class Channel:
         headers: Mapping[str, str] | None = None,
         body: str = "",
         read_seconds: float = READ_SECONDS,
+        waits_seconds: float = 0,
     ) -> bytes:
         async def once() -> bytes:
-            return await self._once(method, path, params, headers or {}, body, read_seconds)
+            with self._awaited(SILENT_SECONDS + waits_seconds):
+                return await self._once(method, path, params, headers or {}, body, read_seconds)
 
         return await self._insisting(once, acting=method == "POST")
 
@@ -176,6 +193,20 @@ class Channel:
             await self.revive(acting=acting)
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
+
+    @contextmanager
+    def _awaited(self, seconds: float) -> Iterator[None]:
+        """Tell once when what is inside takes so long."""
+        word = asyncio.get_running_loop().call_later(seconds, self._tell_of_silence)
+        try:
+            yield
+        finally:
+            word.cancel()
+
+    def _tell_of_silence(self) -> None:
+        if self._silent is not None and not self._told_of_silence:
+            self._told_of_silence = True
+            self._silent()
 
     def unreachable(self, detail: str) -> NodusError:
         """The error for a server that cannot be reached."""
@@ -221,7 +252,8 @@ class Channel:
         timeout = httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None)
         with self._losses():
             request = self._open().build_request(method, PREFIX + path, params=list(params), headers=headers, timeout=timeout)
-            response = await self._open().send(request, stream=True)
+            with self._awaited(SILENT_SECONDS):
+                response = await self._open().send(request, stream=True)
         try:
             self.heard()
             with self._losses():
@@ -233,8 +265,14 @@ class Channel:
             await response.aclose()
 
     async def _pieces(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+        pieces = aiter(response.aiter_bytes())
         with self._losses():
-            async for piece in response.aiter_bytes():
+            while True:
+                try:
+                    with self._awaited(HEARTBEAT_SECONDS + SILENT_SECONDS):
+                        piece = await anext(pieces)
+                except StopAsyncIteration:
+                    return
                 self.heard()
                 yield piece
 

@@ -62,6 +62,16 @@ class LocalScheduler:
         record = self.record()
         return record if record is not None and not record.stopping and _answers(Path(record.socket), self.home) else None
 
+    def silence(self, record: SchedulerRecord) -> str:
+        """What a scheduler that does not answer is doing, in a sentence; what to do where that is known."""
+        import psutil  # noqa: PLC0415 - see process
+
+        process = self.process(record)
+        waiting = f"waiting for the scheduler (process {record.pid}) to answer"
+        if process is not None and process.status() == psutil.STATUS_STOPPED:
+            return f"{waiting}: that process is stopped; `kill -CONT {record.pid}` lets it go on"
+        return waiting
+
     def surroundings_changed(self, record: SchedulerRecord, environ: Mapping[str, str]) -> bool:
         """Whether the configuration file or a provider's key is another one now than when the scheduler was started."""
         try:

@@ -85,7 +85,7 @@ class Bridge:
             for other in _ALSO_SERVES[role]:
                 if other in self._backends:
                     return self._backends[other]
-            self._backends[role] = await connect(role, _log.warning)
+            self._backends[role] = await connect(role, _log.warning, _log.warning)
             return self._backends[role]
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:

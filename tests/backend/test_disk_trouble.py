@@ -274,15 +274,16 @@ async def test_a_damaged_database_is_told_and_not_overwritten(place: Place, serv
     assert path.read_bytes() == spoiled
 
 
-async def test_a_newer_database_is_refused_and_left_alone(place: Place) -> None:
+@pytest.mark.parametrize(("version", "told"), [(SCHEMA_VERSION + 1, "newer nodus-tui"), (-1, "something else changed it")])
+async def test_a_database_of_another_version_is_refused_and_left_alone(place: Place, version: int, told: str) -> None:
     async with place.backend():
         pass
     path = place.home / "nodus.db"
     with sqlite3.connect(path) as database:
-        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        database.execute(f"PRAGMA user_version = {version}")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(NodusError, match="newer nodus-tui"):
+    with pytest.raises(NodusError, match=told):
         async with place.backend():
             pass
     assert path.read_bytes() == before

@@ -217,3 +217,11 @@ def test_a_state_folder_named_to_hurt_a_terminal_is_shown_not_sent(
     assert told.exit_code == 4
     assert "no scheduler runs for" in told.stdout
     assert "\x1b" not in told.output
+
+
+def test_a_state_folder_whose_name_no_record_can_hold_is_refused(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODUS_HOME", "/tmp/caf\udce9")
+    for arguments in (("scheduler", "status"), ("get", "groups"), ("doctor",)):
+        told = nodus(*arguments)
+        assert told.exit_code == 2
+        assert "no UTF-8: name a folder whose name is" in told.stderr

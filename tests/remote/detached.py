@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 from collections.abc import Callable
 from contextlib import aclosing
@@ -51,19 +52,15 @@ class DetachedWorkspace(Workspace):
         """SIGKILL, and wait until the system has it so."""
         record = self.record()
         os.kill(record.pid, signal.SIGKILL)
-        await asyncio.to_thread(self._until_gone, record)
+        await asyncio.to_thread(_until_ended, record.pid)
         return record
 
     async def none_but(self, *pids: int) -> list[int]:
         """The schedulers that run once every other one has come to its end."""
         for process in self.processes():
             if process.pid not in pids:
-                await asyncio.to_thread(_until_ended, process)
+                await asyncio.to_thread(_until_ended, process.pid)
         return [process.pid for process in self.processes()]
-
-    def _until_gone(self, record: SchedulerRecord) -> None:
-        while self.scheduler.process(record) is not None:
-            os.sched_yield()
 
     async def group_when(self, name: str, condition: Callable[[AgentGroup], bool]) -> AgentGroup:
         """The group once it fulfils the condition, by the event stream of a client of its own."""
@@ -78,12 +75,16 @@ class DetachedWorkspace(Workspace):
             return found
 
 
-def _until_ended(process: psutil.Process) -> None:
+def _until_ended(pid: int) -> None:
+    """Wait without looking again and again: the tests' processors are few."""
     try:
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            os.sched_yield()
-    except psutil.NoSuchProcess:
+        ended = os.pidfd_open(pid)
+    except ProcessLookupError:
         return
+    try:
+        select.select([ended], [], [])
+    finally:
+        os.close(ended)
 
 
 def going(count: int) -> Callable[[AgentGroup], bool]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -18,6 +19,7 @@ from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.scheduler import RECORD_NAME, surroundings_digest
+from nodus_tui.remote import channel
 from nodus_tui.remote.local import LocalScheduler
 
 pytestmark = pytest.mark.timeout(100)
@@ -196,6 +198,34 @@ async def test_work_in_another_process_is_not_taken_from_it(place: DetachedWorks
         assert start.returncode == 4
         assert "another process does this workspace's work itself" in start.stderr
         assert await place.none_but() == []
+
+
+async def test_who_waits_for_a_scheduler_that_stands_still_is_told_once_and_gets_the_answer(
+    place: DetachedWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    told: asyncio.Queue[str] = asyncio.Queue()
+    async with attached_to(place.scheduler, record, told.put_nowait) as backend:
+        await backend.info()
+        os.kill(record.pid, signal.SIGSTOP)
+        monkeypatch.setattr(channel, "SILENT_SECONDS", 0.2)
+        try:
+            asked = [asyncio.create_task(backend.info()) for _ in range(2)]
+            what_to_do = f"that process is stopped; `kill -CONT {record.pid}` lets it go on"
+            assert await told.get() == f"waiting for the scheduler (process {record.pid}) to answer: {what_to_do}"
+        finally:
+            os.kill(record.pid, signal.SIGCONT)
+        assert {info.workspace for info in await asyncio.gather(*asked)} == {str(place.home)}
+    assert told.empty()
+
+
+async def test_one_whose_folder_was_deleted_ends_by_itself_and_makes_none_again(place: DetachedWorkspace) -> None:
+    assert place.installed("run", "-f", place.spec(family="slow", tasks=2), "--detach").returncode == 0
+    await place.group_when("hello", going(1))
+    shutil.rmtree(place.home)
+    assert await place.none_but() == []
+    assert not place.home.exists()
 
 
 async def test_a_long_path_gets_a_short_socket(tmp_path: Path) -> None:

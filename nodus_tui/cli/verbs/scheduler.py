@@ -14,6 +14,7 @@ from nodus_tui.cli.output import emit, json_text
 from nodus_tui.connect import attached_to, local_scheduler
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.scheduler import SchedulerRecord
 from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.text import safe_text
@@ -99,7 +100,7 @@ def _scheduler() -> LocalScheduler:
 
 
 async def _groups(scheduler: LocalScheduler, record: SchedulerRecord) -> tuple[AgentGroup, ...]:
-    async with attached_to(scheduler, record) as backend:
+    async with attached_to(scheduler, record, say) as backend:
         return (await backend.snapshot()).groups
 
 
@@ -118,10 +119,10 @@ async def _stop(scheduler: LocalScheduler) -> int:
     jobs: list[str] = []
     if record is not None:
         try:
-            async with attached_to(scheduler, record) as backend:
+            async with attached_to(scheduler, record, say) as backend:
                 snapshot = await backend.snapshot()
             unfinished = [each.name for each in snapshot.groups if each.status and not each.status.phase.at_rest]
-            jobs = [each.name for each in snapshot.jobs if each.status and each.status.phase in {"Running", "Serving"}]
+            jobs = [each.name for each in snapshot.jobs if each.status and _stays(each, each.status)]
         except NodusError as error:
             say(f"what it works on is not known: {error.detail}")
     ended = await scheduler.stop()
@@ -133,6 +134,12 @@ async def _stop(scheduler: LocalScheduler) -> int:
     if jobs:
         say(f"running jobs need no scheduler and go on: {', '.join(jobs)}; `nodus-tui kill job/NAME` ends one")
     return Exit.DONE
+
+
+def _stays(job: Job, status: JobStatus) -> bool:
+    """Whether a job goes on without a scheduler: every one that runs, but for a server that nobody uses or keeps."""
+    unused = job.spec.serve is not None and not job.spec.serve.keep and status.serving is not None and not status.serving.users
+    return status.phase in {"Running", "Serving"} and not unused
 
 
 def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tuple[AgentGroup, ...], output: str) -> None:

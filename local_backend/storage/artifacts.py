@@ -1,4 +1,4 @@
-"""The files that agents made, kept beside the database: one tar a run, whole or not at all. Nothing of it is ever unpacked here."""
+"""The files of sandboxes, kept beside the database: one tar a run or Sandbox, whole or not at all. Nothing of it is ever unpacked here."""
 
 import contextlib
 import logging
@@ -12,10 +12,10 @@ _log = logging.getLogger(__name__)
 
 
 class Artifacts:
-    """The folder `artifacts` of a workspace."""
+    """The folder `artifacts` of a workspace, for its runs; or another one, for what has names of its own."""
 
-    def __init__(self, home: Path) -> None:
-        self._folder = home / "artifacts"
+    def __init__(self, home: Path, folder: str = "artifacts") -> None:
+        self._folder = home / folder
 
     def path(self, run: str) -> Path:
         """Where the run's tar lies, if it has one. A run's name is a DNS label, so it is a safe file name."""

@@ -132,6 +132,15 @@ CREATE TABLE speeds (
     9: """
 ALTER TABLE runs ADD COLUMN rested_at TEXT;
 """,
+    10: """
+CREATE TABLE sandboxes (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL, spec TEXT NOT NULL,
+  cap INTEGER NOT NULL, rate INTEGER NOT NULL, cost INTEGER NOT NULL,
+  phase TEXT NOT NULL, reason TEXT, message TEXT NOT NULL,
+  engine TEXT NOT NULL, image TEXT NOT NULL, weaker INTEGER NOT NULL, kept INTEGER NOT NULL, notes TEXT NOT NULL, commands INTEGER NOT NULL,
+  created_at TEXT NOT NULL, started_at TEXT, seen_at TEXT, idle_since TEXT, ended_at TEXT
+);
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

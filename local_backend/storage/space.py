@@ -20,6 +20,15 @@ class SpaceGuard:
         self.floor = floor
         self._free_bytes = free_bytes
 
+    def room(self) -> int | None:
+        """Bytes that may be written before the floor is reached; None where nobody looks."""
+        if self.floor == 0:
+            return None
+        try:
+            return max(0, self._free_bytes(self._folder) - self.floor)
+        except OSError:
+            return None  # As below.
+
     def shortage(self) -> str:
         """Why no new work may start, as a sentence that stays the same while it lasts; empty when there is room."""
         if self.floor == 0:

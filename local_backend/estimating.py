@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from local_backend.applying.lookups import Lookups
+from local_backend.applying.lookups import Lookups, located
+from local_backend.jobs.speeds import speeds
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.served import ServedFamily
 from local_backend.models.token_bound import input_bound
@@ -14,10 +15,13 @@ from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.statistics.estimate import estimate_group
-from nodus_tui.statistics.kind_estimate import estimate_kind
+from nodus_tui.statistics.kind_estimate import MeasuredSpeed, estimate_kind
 
 
 async def estimate_bundle(
@@ -33,10 +37,34 @@ async def estimate_bundle(
             agent = await _agent_of(bundle, document, resource, lookups)
             made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, rates))
         else:
-            other = estimate_kind(resource, rates=rates)
+            other = await _estimate_other(bundle, resource, lookups, rates)
             if other is not None:
                 made.append(other)
     return tuple(made)
+
+
+async def _estimate_other(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
+    if not isinstance(resource, TrainingJob):
+        return estimate_kind(resource, rates=rates)
+    found = await speeds(lookups.store, resource.spec.model.uri.partition("@")[0])
+    measured = {name: MeasuredSpeed(each.seconds_per_task, each.samples, each.model) for name, each in found.items()}
+    tasks = await _held_out_tasks(bundle, resource, lookups)
+    return estimate_kind(resource, rates=rates, environment_tasks=tasks, measured=measured)
+
+
+async def _held_out_tasks(bundle: SpecBundle, job: TrainingJob, lookups: Lookups) -> int | None:
+    """How many tasks its Environment has, where that is known and has an end; what is wrong with it is told by an apply."""
+    if job.spec.environment is None:
+        return None
+    own = await lookups.stored_environments()
+    for document in bundle:
+        if isinstance(document.resource, Environment):
+            own[document.resource.name] = located(document.resource, str(document.folder) if document.folder else None)
+    try:
+        resolved = lookups.environments.resolve(job.spec.environment, "test", own=own.get, own_names=own)
+        return (await lookups.environments.facts(resolved)).tasks.get("test")
+    except NodusError:
+        return None
 
 
 async def _served(bundle: SpecBundle, lookups: Lookups) -> dict[str, ServedFamily]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from local_backend.training.bars import Bars
 from local_backend.training.offline import NoNetworkToTakeError, start
 
 _PIPE_BYTES = 65_536
+_IDLE_SECONDS = 0.5
 _TAIL_BYTES = 16_384
 _SENTENCE = 500
 _KILLED = -9
@@ -62,7 +64,14 @@ def _started(command: Sequence[str], environ: Mapping[str, str], folder: Path, *
 
 def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: Callable[[], None]) -> None:
     assert process.stdout is not None  # noqa: S101 - it was asked for
-    while data := os.read(process.stdout.fileno(), _PIPE_BYTES):
+    output = process.stdout.fileno()
+    while True:
+        if not select.select([output], [], [], _IDLE_SECONDS)[0]:
+            moved()  # What was too new to be told when it came is told while nothing else does.
+            continue
+        data = os.read(output, _PIPE_BYTES)
+        if not data:
+            return
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         found.tail = (found.tail + data)[-_TAIL_BYTES:]

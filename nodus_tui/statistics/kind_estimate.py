@@ -1,8 +1,10 @@
 """Estimates of the kinds beside AgentGroup: Sandbox, Job, TrainingJob and Sweep. Pure; money is exact."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from types import MappingProxyType
 
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.estimates import KindEstimate
@@ -14,22 +16,43 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobSpec
 from nodus_tui.contract.wording import escaped
-from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK, device_rate, slice_rate
+from nodus_tui.statistics.hardware_rates import SECONDS_PER_TASK, slice_rate
 from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import time_charge
 
 
-def estimate_kind(resource: Resource, *, rates: Mapping[str, Decimal], environment_tasks: int | None = None) -> KindEstimate | None:
+@dataclass(frozen=True, slots=True)
+class MeasuredSpeed:
+    """How fast a TrainingJob scored on some hardware here."""
+
+    seconds_per_task: Decimal
+    """On one device."""
+    samples: int
+    model: str
+    """The address of the model that was scored."""
+
+
+NOTHING_MEASURED: Mapping[str, MeasuredSpeed] = MappingProxyType({})
+
+
+def estimate_kind(
+    resource: Resource,
+    *,
+    rates: Mapping[str, Decimal],
+    environment_tasks: int | None = None,
+    measured: Mapping[str, MeasuredSpeed] = NOTHING_MEASURED,
+) -> KindEstimate | None:
     """The estimate of a Sandbox, Job, TrainingJob or Sweep; None for a kind that this module has no estimate for.
 
-    `rates` are US dollars an hour by hardware; `environment_tasks` is the number of tasks that a TrainingJob's Environment holds, if known.
+    `rates` are US dollars an hour by hardware; `environment_tasks` is the number of tasks that a TrainingJob's Environment holds, if
+    known, and `measured` how fast hardware was here.
     """
     if isinstance(resource, Sandbox):
         return estimate_sandbox(resource, rates=rates)
     if isinstance(resource, Job):
         return estimate_job(resource, rates=rates)
     if isinstance(resource, TrainingJob):
-        return estimate_training_job(resource, rates=rates, environment_tasks=environment_tasks)
+        return estimate_training_job(resource, rates=rates, environment_tasks=environment_tasks, measured=measured)
     if isinstance(resource, Sweep):
         return estimate_sweep(resource)
     return None
@@ -69,19 +92,29 @@ def _early_end(cap: Decimal, whole: Decimal, longest: timedelta) -> tuple[str, .
     return (f"All {duration_text(longest)} of its time would cost {dollars(whole)}; its cap of {dollars(cap)} ends it before.",)
 
 
-def estimate_training_job(job: TrainingJob, *, rates: Mapping[str, Decimal], environment_tasks: int | None = None) -> KindEstimate:
-    """What a TrainingJob can cost and how long its scoring takes: seconds a task × tasks, on each hardware that it accepts."""
-    spec = job.spec
-    tasks = _tasks(spec, environment_tasks)
-    hardware, devices = spec.resources.hardware, spec.resources.accelerators
-    seconds = {} if tasks is None else {each: SECONDS_PER_TASK[each] * tasks for each in hardware if each in SECONDS_PER_TASK}
+def estimate_training_job(
+    job: TrainingJob,
+    *,
+    rates: Mapping[str, Decimal],
+    environment_tasks: int | None = None,
+    measured: Mapping[str, MeasuredSpeed] = NOTHING_MEASURED,
+) -> KindEstimate:
+    """What a TrainingJob can cost and how long its scoring takes on each hardware that it accepts: seconds a task × tasks ÷ devices."""
+    spec, resources = job.spec, job.spec.resources
+    tasks, hardware = _tasks(spec, environment_tasks), resources.hardware
+    # A measurement of this very model counts before the published figure, and that before one of another model.
+    own = {each: speed for each, speed in measured.items() if speed.model == _without_commit(spec.model.uri)}
+    speeds = {name: speed.seconds_per_task for name, speed in measured.items()} | {**SECONDS_PER_TASK}
+    speeds |= {name: speed.seconds_per_task for name, speed in own.items()}
+    known = [each for each in hardware if each in speeds]
+    seconds = {} if tasks is None else {each: speeds[each] * tasks / resources.accelerators for each in known}
     longest = _seconds(spec.timeout)
-    priced = {each: rate for each in hardware if (rate := device_rate(rates, each)) is not None}
+    priced = {each: rate for each in hardware if (rate := _rate(job, rates, each)) is not None}
     ceiling = spec.max_cost_usd
     if len(priced) == len(hardware):
-        ceiling = min(ceiling, _charge(longest, max(priced.values()), devices))
+        ceiling = min(ceiling, _charge(longest, max(priced.values()), 1))
     unpriced = [each for each in hardware if each not in priced]
-    unknown_speed = [each for each in hardware if each not in SECONDS_PER_TASK]
+    unknown_speed = [each for each in hardware if each not in known]
     slow = [each for each, needed in seconds.items() if needed > longest]
     return KindEstimate(
         kind="TrainingJob",
@@ -91,9 +124,10 @@ def estimate_training_job(job: TrainingJob, *, rates: Mapping[str, Decimal], env
         longest_seconds=longest,
         tasks=tasks,
         seconds_by_hardware=seconds,
-        usd_by_hardware={each: _charge(needed, priced[each], devices) for each, needed in seconds.items() if each in priced},
+        usd_by_hardware={each: _charge(needed, priced[each], 1) for each, needed in seconds.items() if each in priced},
         notes=(
             *((_open_ended(spec),) if tasks is None else ()),
+            *(_measured_here(each, own.get(each) or measured[each]) for each in known if each in own or each not in SECONDS_PER_TASK),
             *((f"How fast {_listed(unknown_speed)} scores is not known.",) if unknown_speed else ()),
             *((_unpriced(unpriced),) if unpriced else ()),
             *(
@@ -102,6 +136,23 @@ def estimate_training_job(job: TrainingJob, *, rates: Mapping[str, Decimal], env
                 else ()
             ),
         ),
+    )
+
+
+def _rate(job: TrainingJob, rates: Mapping[str, Decimal], hardware: str) -> Decimal | None:
+    """An hour of it on some hardware."""
+    resources = job.spec.resources
+    return slice_rate(rates, hardware, resources.all_cpus, resources.all_memory_gib, resources.accelerators)
+
+
+def _without_commit(uri: str) -> str:
+    return uri.partition("@")[0]
+
+
+def _measured_here(hardware: str, speed: MeasuredSpeed) -> str:
+    return (
+        f"{speed.seconds_per_task:.3g} s a task were measured here on {escaped(hardware)}, "
+        f"over {speed.samples:,} samples of {escaped(speed.model)}."
     )
 
 

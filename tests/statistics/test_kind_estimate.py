@@ -12,7 +12,14 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.hardware_rates import DEFAULT_RATES, SECONDS_PER_TASK, rates_with
-from nodus_tui.statistics.kind_estimate import estimate_job, estimate_kind, estimate_sandbox, estimate_sweep, estimate_training_job
+from nodus_tui.statistics.kind_estimate import (
+    MeasuredSpeed,
+    estimate_job,
+    estimate_kind,
+    estimate_sandbox,
+    estimate_sweep,
+    estimate_training_job,
+)
 
 
 def document(spec: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +100,9 @@ def test_training_job_seconds_per_task_by_accelerator(accelerator: str, per_task
 def test_a_training_job_prices_the_time_where_the_list_has_the_hardware() -> None:
     spec = training(["arc_easy"], parameters={"limit": 36_000}, resources={"hardware": ["L40S", "RTX-4090"], "accelerators": 2})
     made = estimate_training_job(spec, rates=rates_with({"L40S": Decimal("0.80")}))
-    assert made.usd_by_hardware == {"L40S": Decimal("4.00")}
+    # 9,000 seconds on one device, half of that on two, which together cost twice as much.
+    assert made.seconds_by_hardware == {"L40S": 4500, "RTX-4090": 5400}
+    assert made.usd_by_hardware == {"L40S": Decimal("2.00")}
     assert made.ceiling_usd == Decimal("10.00")
     assert made.notes == (
         "The price list has no rate for RTX-4090, so only the cap bounds the cost; set one under `rates` in the configuration.",
@@ -104,6 +113,26 @@ def test_a_training_job_with_every_rate_known_costs_its_timeout_on_the_dearest()
     spec = training(["arc_easy"], parameters={"limit": 10}, resources={"hardware": ["L40S", "H100"]}, timeout="2h")
     made = estimate_training_job(spec, rates={"L40S": Decimal("0.80"), "H100": Decimal("2.60")})
     assert (made.ceiling_usd, made.notes) == (Decimal("5.20"), ())
+
+
+def test_what_was_measured_of_this_model_comes_first_then_what_is_published_then_what_was_measured_of_another() -> None:
+    spec = training(["arc_easy"], parameters={"limit": 100}, resources={"hardware": ["L40S", "H100", "CPU", "L4"]})
+    own = MeasuredSpeed(Decimal("0.5"), 640, spec.spec.model.uri.partition("@")[0])
+    other = MeasuredSpeed(Decimal(2), 30, "hf://somebody/else")
+    made = estimate_training_job(spec, rates=DEFAULT_RATES, measured={"L40S": own, "H100": other, "CPU": other})
+    assert made.seconds_by_hardware == {"L40S": 50, "H100": 11, "CPU": 200}
+    assert [note for note in made.notes if "measured here" in note] == [
+        f"0.5 s a task were measured here on L40S, over 640 samples of {own.model}.",
+        "2 s a task were measured here on CPU, over 30 samples of hf://somebody/else.",
+    ]
+    assert "How fast L4 scores is not known." in made.notes
+
+
+def test_a_training_job_on_a_cpu_costs_its_slices() -> None:
+    spec = training(["arc_easy"], parameters={"limit": 3600}, resources={"hardware": ["CPU"], "memoryGiB": 8}, timeout="1h")
+    speed = MeasuredSpeed(Decimal(1), 10, spec.spec.model.uri.partition("@")[0])
+    made = estimate_training_job(spec, rates=rates_with({"CPU": Decimal("0.01")}), measured={"CPU": speed})
+    assert (made.usd_by_hardware, made.ceiling_usd) == ({"CPU": Decimal("0.08")}, Decimal("0.08"))
 
 
 def test_a_training_job_without_limit_has_no_time_and_says_why() -> None:

@@ -1,6 +1,6 @@
-"""The NVML library of the hardware tests, and the workspaces of the job tests, serve here too."""
+"""The NVML library of the hardware tests, and the workspaces of the jobs' and the backend's, serve here too."""
 
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parent.parent / "hardware"), str(Path(__file__).parent.parent / "jobs")]
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("hardware", "jobs", "backend")]

@@ -194,3 +194,19 @@ class HardwareView(ContractModel):
     devices: tuple[GpuDevice, ...] = ()
     machine: MachineFact
     notes: tuple[str, ...] = ()
+
+
+def without_arguments(view: HardwareView) -> HardwareView:
+    """The same view with each command cut to its program: arguments may hold what is not for everybody who may look."""
+    return view.model_copy(update={"devices": tuple(_device_without_arguments(device) for device in view.devices)})
+
+
+def _device_without_arguments(device: GpuDevice) -> GpuDevice:
+    slices = tuple(leaf.model_copy(update={"processes": _programs(leaf.processes)}) for leaf in device.mig_devices)
+    return device.model_copy(update={"processes": _programs(device.processes), "mig_devices": slices})
+
+
+def _programs(processes: tuple[GpuProcess, ...] | None) -> tuple[GpuProcess, ...] | None:
+    if processes is None:
+        return None
+    return tuple(each.model_copy(update={"command": each.command and each.command.partition(" ")[0]}) for each in processes)

@@ -1,0 +1,51 @@
+"""The showing of a recording: what a backend that shows one also has."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True)
+class Playback:
+    """How the showing stands. Places are seconds since the recording's beginning."""
+
+    of: str
+    """What was recorded, and when, in words for people."""
+    place: float
+    length: float
+    speed: float
+    """Recorded seconds a second; infinite for as fast as it can be shown."""
+    paused: bool
+    loops: bool = False
+    """Whether it begins again at its end."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it was shown."""
+        return self.place >= self.length
+
+
+@runtime_checkable
+class Replayed(Protocol):
+    """A backend that shows a recording."""
+
+    @property
+    def playback(self) -> Playback:
+        """How it stands."""
+        ...
+
+    def now(self) -> datetime:
+        """The time at the place that is shown, in the zone in which clock times are shown."""
+        ...
+
+    def pause(self, *, paused: bool) -> None:
+        """Stand still, or go on; from the end it goes on at the beginning."""
+        ...
+
+    def set_speed(self, speed: float) -> None:
+        """Go on so many times as fast as it was; above zero."""
+        ...
+
+    def jump(self, place: float) -> None:
+        """Show what was at that place, or at the nearest end. Who holds states takes a snapshot anew."""
+        ...

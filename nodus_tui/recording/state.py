@@ -1,0 +1,120 @@
+"""The state that a recording has told of up to a place: documents, as a snapshot and the batches after it give them. Pure."""
+
+from collections.abc import Iterable
+from typing import get_args
+
+from pydantic import JsonValue, ValidationError
+
+from nodus_tui.contract.base import camel_case
+from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
+
+Document = dict[str, JsonValue]
+
+
+def _snapshot_fields() -> dict[str, str]:
+    """Each kind that a snapshot holds, with the field that holds it."""
+    fields: dict[str, str] = {}
+    for name, field in Snapshot.model_fields.items():
+        for part in get_args(field.annotation):
+            if isinstance(part, type) and issubclass(part, Resource):
+                fields[part.__name__] = name
+    return fields
+
+
+FIELDS = _snapshot_fields()
+
+
+class RecordedState:
+    """Documents by kind and name, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.cursor = 0
+        self._documents: dict[str, dict[str, Document]] = {kind: {} for kind in FIELDS}
+
+    def load(self, snapshot: JsonValue) -> None:
+        """Take a snapshot's document instead of what was known."""
+        if not isinstance(snapshot, dict):
+            return
+        for kind, field in FIELDS.items():
+            items = snapshot.get(camel_case(field))
+            found = items if isinstance(items, list) else []
+            self._documents[kind] = {name: item for item in found if isinstance(item, dict) and (name := _name_of(item))}
+        cursor = snapshot.get("cursor")
+        self.cursor = cursor if isinstance(cursor, int) else 0
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether the object that it tells of stays as its kind says. One that would not is as it was before."""
+        known = self._documents.get(event.kind)
+        if known is None:
+            return True
+        if event.change == "Deleted":
+            known.pop(event.name, None)
+            return True
+        before = known.get(event.name)
+        if event.metadata:
+            after: Document = {
+                "apiVersion": API_VERSIONS[event.kind],
+                "kind": event.kind,
+                "metadata": event.metadata,
+                "spec": event.spec,
+                "status": event.status,
+            }
+        elif before is not None:
+            after = {**before, "spec": _merged(before, "spec", event.spec), "status": _merged(before, "status", event.status)}
+        else:
+            return True
+        if resource_of(event.kind, after) is None:
+            return False
+        known[event.name] = after
+        return True
+
+    def snapshot(self, runs_of: str | None) -> Snapshot:
+        """The state as a snapshot, with the runs that were asked for; what is not as its kind says is left out."""
+        parts: dict[str, tuple[Resource, ...]] = {}
+        for kind, field in FIELDS.items():
+            documents: Iterable[Document] = self._documents[kind].values()
+            if kind == "AgentRun":
+                documents = (each for each in documents if runs_of is not None and runs_of in ("", _group_of(each)))
+            parts[field] = tuple(found for each in documents if (found := resource_of(kind, each)) is not None)
+        return Snapshot.model_validate({"cursor": self.cursor, **parts})
+
+    def get(self, kind: str, name: str) -> Resource | None:
+        """One resource; None where it is not known."""
+        document = self._documents.get(kind, {}).get(name)
+        return None if document is None else resource_of(kind, document)
+
+    def knows(self, kind: str) -> bool:
+        """Whether a recording tells of all resources of a kind."""
+        return kind in self._documents
+
+    def all(self, kind: str) -> tuple[Resource, ...]:
+        """All of a kind."""
+        return tuple(found for each in self._documents[kind].values() if (found := resource_of(kind, each)) is not None)
+
+
+def resource_of(kind: str, document: Document) -> Resource | None:
+    """The resource that a document describes; None where it describes none, or one without a status, which every backend gives."""
+    try:
+        found = KINDS[kind].model_validate(document)
+    except (ValidationError, RecursionError, KeyError):
+        return None
+    return found if found.status is not None else None
+
+
+def _merged(document: Document, part: str, changed: Document) -> JsonValue:
+    known = document.get(part)
+    return {**known, **changed} if isinstance(known, dict) else changed
+
+
+def _name_of(document: Document) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _group_of(document: Document) -> str:
+    spec = document.get("spec")
+    group = spec.get("group") if isinstance(spec, dict) else None
+    return group if isinstance(group, str) else ""

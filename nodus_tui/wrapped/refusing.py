@@ -1,0 +1,59 @@
+"""The calls that change or start something or hand out contents, all refused: the base of backends that are there to be looked at."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.sandboxes import ReapOutcome
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+
+
+class Refusing:
+    """Whoever inherits says why, in `refuse`, and writes out again what they allow."""
+
+    def refuse(self, call: str) -> NoReturn:
+        """Raise the NodusError that says why a call of the protocol, by its name, cannot be had here."""
+        raise NotImplementedError
+
+    async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
+        """Refused."""
+        self.refuse("apply")
+
+    async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
+        """Refused."""
+        self.refuse("estimate")
+
+    async def act(self, action: Action) -> ActionOutcome:
+        """Refused."""
+        self.refuse("act")
+
+    async def reap_sandboxes(self) -> ReapOutcome:
+        """Refused."""
+        self.refuse("reap_sandboxes")
+
+    def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
+        """Refused."""
+        return self._nothing("read_file")
+
+    def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
+        """Refused."""
+        return self._nothing("read_job_file")
+
+    def check_environment(
+        self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
+    ) -> AsyncIterator[GoldCase]:
+        """Refused."""
+        return self._nothing("check_environment")
+
+    async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
+        """Refused."""
+        self.refuse("stop_work")
+
+    async def _nothing(self, call: str) -> AsyncGenerator[Any, None]:
+        nothing: tuple[Any, ...] = ()
+        for each in nothing:
+            yield each
+        self.refuse(call)

@@ -1,0 +1,182 @@
+"""A recording read back: the same answers as the backend gave, the same stream, the same state at every place."""
+
+import asyncio
+from collections.abc import Awaitable
+from math import inf
+from pathlib import Path
+
+import pytest
+from recording_place import BEGAN, Steady, played_to_end, recorded, replayed, watched_campaign
+
+from nodus_tui.contract.actions import Kill
+from nodus_tui.contract.backend import Backend, Query
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.playback import Replayed
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.view_state.folding import group_after, run_after
+
+
+async def refusal(call: Awaitable[object]) -> tuple[ErrorCode, str]:
+    with pytest.raises(NodusError) as caught:
+        await call
+    return caught.value.code, caught.value.detail
+
+
+async def test_every_answer_that_was_looked_at_is_given_again(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=4)
+        run = "hello-c001"
+        live = place.backend
+        told = [
+            await live.results("hello"),
+            await live.transcript(run),
+            await live.get("Agent", "solver"),
+            await live.list("Agent"),
+            await live.gpus(),
+            await live.sandboxes(),
+        ]
+        refused = [await refusal(live.results("none")), await refusal(live.files(run))]
+        whole, group = await live.snapshot(runs_of="hello"), await live.get("AgentGroup", "hello")
+        runs, page = await live.list("AgentRun"), await live.list("AgentRun", Query(group="hello", limit=3))
+        info = await place.local.info()
+        await live.info()
+        backend: Backend
+        async with replayed(place.path) as backend:
+            assert isinstance(backend, Replayed)
+            backend.jump(backend.playback.length)
+            assert await backend.snapshot(runs_of="hello") == whole
+            assert (await backend.snapshot()).runs == ()
+            assert await backend.get("AgentGroup", "hello") == group
+            assert await backend.list("AgentRun") == runs
+            assert await backend.list("AgentRun", Query(group="hello", limit=3)) == page
+            assert [
+                await backend.results("hello"),
+                await backend.transcript(run),
+                await backend.get("Agent", "solver"),
+                await backend.list("Agent"),
+                await backend.gpus(),
+                await backend.sandboxes(),
+            ] == told
+            assert [await refusal(backend.results("none")), await refusal(backend.files(run))] == refused
+            shown = await backend.info()
+            assert (shown.models, shown.environments, shown.workspace) == (info.models, info.environments, info.workspace)
+            assert (shown.scheduling, shown.scheduler_elsewhere, shown.role) == (False, False, "viewer")
+
+
+async def test_the_stream_adds_up_to_what_was_and_resumes_from_any_cursor(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=5, active=2)
+        final = await place.local.snapshot(runs_of="")
+        async with replayed(place.path) as backend:
+            start = await backend.snapshot(runs_of="")
+            assert start.groups == ()
+            whole = await played_to_end(backend, start.cursor, final.cursor)
+            groups, runs = {}, {}
+            for event in whole:
+                if event.kind == "AgentGroup":
+                    groups[event.name] = group_after(groups.get(event.name), event)
+                elif event.kind == "AgentRun":
+                    runs[event.name] = run_after(runs.get(event.name), event)
+            assert list(groups.values()) == list(final.groups)
+            assert list(runs.values()) == list(final.runs)
+            assert await backend.snapshot(runs_of="") == final
+            middle = whole[len(whole) // 2].cursor
+            assert {event.cursor for event in await played_to_end(backend, middle, final.cursor)} == {
+                event.cursor for event in whole if event.cursor > middle
+            }
+
+
+async def test_each_place_shows_what_was_there_whichever_way_one_comes(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=3, active=1)
+        async with replayed(place.path, speed=1) as backend:
+            length = int(backend.playback.length)
+            forward = []
+            for second in range(length + 1):
+                backend.jump(second)
+                forward.append(await backend.snapshot(runs_of=""))
+            assert len({snapshot.cursor for snapshot in forward}) > 3
+            assert forward[0].groups == ()
+            assert forward[-1].groups[0].status.phase is GroupPhase.COMPLETED
+            for second in reversed(range(length + 1)):
+                backend.jump(second)
+                assert await backend.snapshot(runs_of="") == forward[second]
+
+
+async def test_time_moves_at_the_speed_stands_still_and_never_passes_the_end(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+        place.steady.seconds = 100
+        await place.backend.info()
+    steady = Steady()
+    async with replayed(place.path, steady=steady, speed=2) as backend:
+        assert backend.playback.length == 100
+        steady.seconds = 10
+        assert backend.playback.place == 20
+        assert (backend.now() - BEGAN).total_seconds() == 20
+        backend.pause(paused=True)
+        steady.seconds = 1000
+        assert backend.playback.place == 20
+        backend.pause(paused=False)
+        backend.set_speed(0.5)
+        steady.seconds = 1010
+        assert backend.playback.place == 25
+        steady.seconds = 9999
+        assert backend.playback.place == 100
+        assert backend.playback.ended
+        backend.jump(-5)
+        assert backend.playback.place == 0
+
+
+async def test_a_waiting_stream_goes_on_from_where_somebody_jumps(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=2)
+        async with replayed(place.path, speed=1) as backend:
+            stream = backend.watch(after=(await backend.snapshot()).cursor)
+            waiting = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            backend.jump(backend.playback.length - 1.5)
+            jumped = await backend.snapshot()
+            backend.set_speed(inf)
+            assert (await waiting).cursor > jumped.cursor
+            await stream.aclose()
+
+
+async def test_what_nobody_looked_at_is_not_there_and_what_came_later_says_when(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=2)
+        place.steady.seconds = 90
+        await place.backend.transcript("hello-c002")
+        async with replayed(place.path, speed=1) as backend:
+            with pytest.raises(NodusError, match="nobody looked at the conversation of hello-c001 while this was recorded") as caught:
+                await backend.transcript("hello-c001")
+            assert caught.value.code is ErrorCode.NOT_FOUND
+            with pytest.raises(NodusError, match="holds the conversation of hello-c002 from 1:30 on, and stands at 0:00"):
+                await backend.transcript("hello-c002")
+            with pytest.raises(NodusError, match='there is no AgentGroup "none"'):
+                await backend.get("AgentGroup", "none")
+            with pytest.raises(NodusError, match="the results of none"):
+                await backend.results("none")
+
+
+async def test_nothing_can_be_done_in_a_recording(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+        async with replayed(place.path) as backend:
+            for call in (
+                backend.act(Kill(kind="AgentGroup", name="hello")),
+                backend.apply(SpecBundle(())),
+                backend.apply(SpecBundle(()), dry_run=True),
+                backend.estimate(SpecBundle(()), minutes_per_case=10),
+                backend.reap_sandboxes(),
+                backend.stop_work(grace_seconds=0),
+                anext(backend.check_environment("nodus/arithmetic-v2")),
+            ):
+                with pytest.raises(NodusError, match="this is a recording of local at /here, 2026-03-01") as caught:
+                    await call
+                assert caught.value.code is ErrorCode.FORBIDDEN
+            for stream in (backend.read_file("hello-c001", "a"), backend.read_job_file("job", "a")):
+                with pytest.raises(NodusError, match="the names of files, and not what is in them"):
+                    await anext(stream)

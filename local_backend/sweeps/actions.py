@@ -190,6 +190,7 @@ class SweepActions:
                 await self._engine.settle_later(sweep)
                 return _How.LATER
             book.goes(name)
+            cell.phase, cell.reason, cell.message, cell.broken = GroupPhase.RUNNING, None, "", False
             sweep.record.killed = False
         self._engine.acting[name] += 1
         await self._engine.settle_later(sweep)
@@ -248,8 +249,8 @@ class SweepActions:
         sweep.book.raise_cap(cap)
         sweep.book.max_parallel = max_parallel
         sweep.record.cap, sweep.record.max_parallel = cap, max_parallel
-        await self._engine.tell(sweep, spec_told(sweep, self._clock()))
-        self._engine.wake()
+        await self._engine.store.commit(spec_told(sweep, self._clock()))
+        await self._engine.settle_later(sweep)
 
     async def _retry(self, action: RetryCells) -> ActionOutcome:
         async with self._engine.lock:

@@ -149,7 +149,7 @@ class SweepEngine:
         while not self._closing:
             self._wake.clear()
             try:
-                await self._look()
+                await self.look()
                 await asyncio.sleep(_PAUSE_SECONDS if self._unfinished() else 0)
             except NodusError as error:
                 if self.store.failure is not None:
@@ -164,7 +164,8 @@ class SweepEngine:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS if self._unfinished() else None)
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Take in how all cells stand, tell it, and start what may start."""
         starts: list[tuple[OpenSweep, CellRecord]] = []
         async with self.lock:
             for sweep in self._unfinished():
@@ -234,6 +235,9 @@ class SweepEngine:
         for name, wait in waits.items():
             cell = sweep.cells[name]
             cell.reason, cell.message = wait.reason, f"is to go on, and {wait.message}" if cell.launched else wait.message
+        for cell in (sweep.cells[name] for name in started):
+            if cell.launched:
+                cell.phase, cell.reason, cell.message, cell.broken = GroupPhase.RUNNING, None, "", False
         if started:
             sweep.record.started_at = sweep.record.started_at or now
             sweep.record.killed = False

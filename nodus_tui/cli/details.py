@@ -3,6 +3,7 @@
 from nodus_tui.cli.output import pairs_text, table_text
 from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
 from nodus_tui.cli.summary import seconds_text
+from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
@@ -12,6 +13,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcr
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, environment_text, of_environment, with_error
 from nodus_tui.text import safe_text
@@ -48,6 +50,8 @@ def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> 
             own = _training_job(resource)
         case Budget():
             own = _budget(resource)
+        case Sweep():
+            own = _sweep(resource)
         case _:
             own = list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True))
     return pairs_text(common + own)
@@ -179,6 +183,30 @@ def _budget(budget: Budget) -> list[tuple[str, str]]:
         ("Blocking", f"yes: {status.message}" if status.blocking else "no"),
         ("Told", ", ".join(f"{percent} %" for percent in status.thresholds_told)),
         ("Updated", time_text(status.updated_at)),
+    ]
+
+
+def _sweep(sweep: Sweep) -> list[tuple[str, str]]:
+    spec, status = sweep.spec, sweep.status
+    pairs = [
+        ("Template", spec.template.kind),
+        ("Axes", sweep_row(sweep)[-1]),
+        ("Cells", f"{spec.cells}, each with a cap of {display_usd(spec.template.spec.max_cost_usd)}"),
+        ("At once", str(spec.max_parallel)),
+    ]
+    if status is None:
+        return pairs
+    mark = " (simulated)" if status.simulated else " (notional price: nobody pays it)" if status.notional_price else ""
+    kept = ((status.spent_usd, "spent by cells at rest"), (status.reserved_usd, "reserved"), (status.left_usd, "left"))
+    parts = ", ".join(f"{display_usd(amount)} {what}" for amount, what in kept)
+    return [
+        *pairs,
+        ("Phase", ": ".join(part for part in (status.phase.value, status.reason or "", status.message) if part)),
+        ("Progress", f"{status.ended}/{status.cells} ended, {status.going} going, {status.stalled} stalled, {status.failed} to retry"),
+        ("Money", f"{display_usd(status.cost_usd)} of {display_usd(status.cap_usd)}{mark}; {parts}"),
+        ("Created", time_text(status.created_at)),
+        ("Started", time_text(status.started_at)),
+        ("Ended", time_text(status.ended_at)),
     ]
 
 

@@ -10,7 +10,7 @@ import click
 from nodus_tui import __version__
 
 VERBS: dict[str, tuple[str, str]] = {
-    "run": ("run", "Launch the groups and jobs of a spec, wait, and print their results."),
+    "run": ("run", "Launch the groups, jobs and sweeps of a spec, wait, and print their results."),
     "apply": ("apply", "Create or change the resources of a spec, all or none."),
     "validate": ("validate", "Check specs and show every fault with its line."),
     "estimate": ("estimate", "What a group will cost at most, and how long it takes."),
@@ -19,11 +19,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "cp": ("cp", "Copy files that an agent or a job made onto this machine."),
     "logs": ("logs", "What a job wrote, and goes on to write."),
     "results": ("results", "Verdicts, pass rate with its error, coverage, cost."),
-    "wait": ("wait", "Wait until a group or a job has ended, or a group stands stalled."),
-    "kill": ("kill", "End a run, a job, or a group with all its runs."),
-    "extend-cap": ("extend_cap", "Give a run or a group a higher cap."),
+    "compare": ("compare", "Groups, or the variants of a sweep, task by task."),
+    "wait": ("wait", "Wait until a group, a job or a sweep has ended, or stands stalled."),
+    "kill": ("kill", "End a run, a job, a group with its runs, or a sweep."),
+    "extend-cap": ("extend_cap", "Give a run, a group, a job or a sweep a higher cap."),
     "retry": ("retry", "Run the cases again that ended unscored."),
-    "resume": ("resume", "Let an interrupted group go on."),
+    "pause": ("pause", "Let no further cell of a sweep start."),
+    "resume": ("resume", "Let an interrupted group or a paused sweep go on."),
     "delete": ("delete", "Remove resources that nothing unfinished needs."),
     "environment": ("environment", "Task sets and graders: list, and the gold check of one."),
     "sandboxes": ("sandboxes", "Those that run: list, and remove what was left behind."),

@@ -11,6 +11,7 @@ from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+from nodus_tui.contract.resources.sweep import SweepStatus
 from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.text import safe_text
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Group as Block
     from rich.live import Live
 
-Statuses = Mapping[str, AgentGroupStatus]
+Status = AgentGroupStatus | SweepStatus
+Statuses = Mapping[str, Status]
 Clock = Callable[[], float]
 
 BAR_CELLS = 40
@@ -54,20 +56,29 @@ def display_for(*, quiet: bool) -> Display:
     return LiveDisplay() if sys.stderr.isatty() else LineDisplay(time.monotonic)
 
 
-def progress_line(name: str, status: AgentGroupStatus) -> str:
-    """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`."""
+def progress_line(name: str, status: Status) -> str:
+    """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`; of a sweep without the rate."""
     waits = status.message if status.reason is Reason.WAITING_FOR_MODEL else ""
     return "; ".join(part for part in (_standing(name, status), waits, _rate(status), _money(status)) if part)
 
 
-def _standing(name: str, status: AgentGroupStatus) -> str:
-    total = status.coverage.total
+def _ended(status: Status) -> tuple[int, int]:
+    """How many cases of a group, or cells of a sweep, have ended, and of how many."""
+    if isinstance(status, SweepStatus):
+        return status.ended, status.cells
+    return status.coverage.total - status.pending, status.coverage.total
+
+
+def _standing(name: str, status: Status) -> str:
+    ended, total = _ended(status)
+    cells = " cells" if isinstance(status, SweepStatus) else ""
     going = f", {status.going} going" if status.going else ""
-    return f"{name}: {status.phase.value}, {total - status.pending}/{total} ended{going}"
+    stalled = f", {status.stalled} stalled" if isinstance(status, SweepStatus) and status.stalled else ""
+    return f"{name}: {status.phase.value}, {ended}/{total}{cells} ended{going}{stalled}"
 
 
-def _rate(status: AgentGroupStatus) -> str:
-    if not status.coverage.scored:
+def _rate(status: Status) -> str:
+    if isinstance(status, SweepStatus) or not status.coverage.scored:
         return ""
     return pass_rate_text(
         pass_rate=status.pass_rate,
@@ -79,14 +90,15 @@ def _rate(status: AgentGroupStatus) -> str:
     )
 
 
-def _money(status: AgentGroupStatus) -> str:
+def _money(status: Status) -> str:
     mark = "; simulated" if status.simulated else "; notional price" if status.notional_price else ""
-    return f"{display_usd(status.money.model_usd)} of {display_usd(status.money.cap_usd)}{mark}"
+    money = (status.cost_usd, status.cap_usd) if isinstance(status, SweepStatus) else (status.money.model_usd, status.money.cap_usd)
+    return f"{display_usd(money[0])} of {display_usd(money[1])}{mark}"
 
 
-def _bar(status: AgentGroupStatus) -> str:
-    total = max(1, status.coverage.total)
-    done = BAR_CELLS * (total - status.pending) // total
+def _bar(status: Status) -> str:
+    ended, total = _ended(status)
+    done = BAR_CELLS * ended // max(1, total)
     return "━" * done + "╌" * (BAR_CELLS - done)
 
 
@@ -169,7 +181,8 @@ class LiveDisplay(QuietDisplay):
 
         lines = []
         for name, status in self._statuses.items():
-            verdicts = "  ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items() if count)
+            counts = {} if isinstance(status, SweepStatus) else status.verdicts
+            verdicts = "  ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
             parts = [f"{_standing(name, status)}; {_money(status)}", f"{_bar(status)}  {_rate(status)}", verdicts, status.message]
             lines += [Text(safe_text(part), no_wrap=True, overflow="ellipsis") for part in parts if part]
         lines.append(Text(f"{seconds_text(time.monotonic() - self._started)}  {self._hint}", style="dim"))

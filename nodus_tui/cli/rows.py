@@ -4,6 +4,7 @@ import shlex
 from datetime import datetime
 
 from nodus_tui.cli.summary import seconds_text
+from nodus_tui.cli.sweep_texts import SWEEP_TITLES, sweep_row
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -12,6 +13,7 @@ from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.statistics.scores import scores_text
@@ -19,7 +21,7 @@ from nodus_tui.view_state.budgets import scope_text, standing_word, used_bar, us
 from nodus_tui.view_state.cells import plain
 
 RIGHT = frozenset(
-    {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE"}
+    {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE", "GOING"}
 )
 """Columns of figures."""
 
@@ -29,6 +31,7 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
     "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "SERVES", "COMMAND"),
     "TrainingJob": ("NAME", "PHASE", "REASON", "DONE", "SCORES", "COST", "CAP", "TOOK", "STARTED", "HARDWARE", "MODEL"),
+    "Sweep": SWEEP_TITLES,
     "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
@@ -59,6 +62,8 @@ def row_of(resource: Resource, *, bars: bool = False) -> tuple[str, ...]:
             row = _training_job(resource)
         case Budget():
             row = _budget(resource, bars=bars)
+        case Sweep():
+            row = sweep_row(resource)
         case _:
             row = resource.kind, resource.name
     return row

@@ -16,7 +16,7 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
     "Environment": ("environments", "environment", "env"),
     "Budget": ("budgets", "budget"),
     "Sandbox": ("sandboxes", "sandbox", "sb"),
-    "Sweep": ("sweeps", "sweep"),
+    "Sweep": ("sweeps", "sweep", "sw"),
     "Job": ("jobs", "job"),
     "TrainingJob": ("trainingjobs", "trainingjob", "tj"),
 }
@@ -25,7 +25,7 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
 _KIND_BY_WORD = {word: kind for kind, words in KIND_NAMES.items() for word in words}
 
 RunOrGroup = Literal["AgentRun", "AgentGroup"]
-Work = Literal["AgentRun", "AgentGroup", "Job", "TrainingJob"]
+Work = Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep"]
 JobKind = Literal["Job", "TrainingJob"]
 JOB_WORDS: dict[JobKind, str] = {"Job": "job", "TrainingJob": "tj"}
 """How sentences name them: `job/NAME`, `tj/NAME`."""
@@ -69,15 +69,24 @@ async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resou
 
 
 async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
-    """The run, group or job that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one."""
+    """The run, group, job or sweep that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one.
+
+    A sweep may have the name of something else: it is meant by its name alone only where there is nothing else of that name.
+    """
     if "/" in target:
         kind, name = split_target(target)
+        if kind == "Sweep":
+            return "Sweep", await backend.get(kind, name)
         return (kind, await backend.get(kind, name)) if kind in JOB_WORDS else await run_or_group(backend, target)
     job = await job_of(backend, target)
     try:
         other = await run_or_group(backend, target)
     except NodusError as error:
-        if job is None or error.code is not ErrorCode.NOT_FOUND:
+        if error.code is not ErrorCode.NOT_FOUND:
+            raise
+        if job is None and (sweep := await _found(backend, "Sweep", target)) is not None:
+            return "Sweep", sweep
+        if job is None:
             raise
         return job
     if job is not None:

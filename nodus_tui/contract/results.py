@@ -81,3 +81,23 @@ class GroupResults(ContractModel):
     simulated: bool
     notional_price: bool
     results: tuple[CaseResult, ...]
+
+
+class PairedDifference(ContractModel):
+    """How one set of answers differs from another on the tasks that both answered, task by task. Figures are fractions; first − second."""
+
+    first: str
+    second: str
+    tasks: int
+    """Tasks with scored answers in both."""
+    difference: float | None
+    """The mean of the tasks' differences; null with fewer than two tasks in common."""
+    standard_error: float | None
+    """Of that mean: the tasks' own difficulty cancels out."""
+    ci95: tuple[float, float] | None
+    unpaired_standard_error: float | None
+    """What two separate pass rates would give."""
+    correlation: float | None
+    only_first: int
+    """Tasks with scored answers in the first alone, which are left out."""
+    only_second: int

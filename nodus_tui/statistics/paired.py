@@ -4,6 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nodus_tui.statistics.intervals import UPPER_TAIL_95, Z95, Interval
+from nodus_tui.statistics.pass_rate import FEW_TASKS
+from nodus_tui.statistics.quantiles import student_t_quantile
 from nodus_tui.statistics.standard_errors import clt_standard_error, mean, sample_variance
 
 
@@ -20,6 +23,13 @@ class PairedComparison:
     """What two separate headline numbers would give: √(SE_A² + SE_B²)."""
     correlation: float | None
     """Of the two agents' scores over the tasks; None where one of them scores every task alike."""
+
+
+def paired_interval(comparison: PairedComparison) -> Interval:
+    """The 95 % interval of the difference: Student's t with tasks − 1 degrees of freedom below 30 tasks, else the normal's quantile."""
+    few = comparison.tasks < FEW_TASKS
+    half = comparison.standard_error * (student_t_quantile(UPPER_TAIL_95, comparison.tasks - 1) if few else Z95)
+    return comparison.difference - half, comparison.difference + half
 
 
 def compare_paired(first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:

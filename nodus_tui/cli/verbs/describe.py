@@ -6,12 +6,14 @@ from nodus_tui.cli.details import resource_text, transcript_text
 from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.sweep_texts import cells_table
 from nodus_tui.cli.targets import split_target, work_named
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sweep import Sweep
 
 
 @click.command("describe")
@@ -19,15 +21,20 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:
-    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation. Without a KIND: a group,
-    a run or a job.
+    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation; for a sweep its cells. Without a
+    KIND: a group, a run, a job or a sweep.
 
     Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
     with `resource` and `transcript`.
     """
 
+    cells = ""
+
     async def ask(backend: Backend) -> tuple[Resource, Transcript | None, AgentSandbox | None]:
+        nonlocal cells
         resource = await _find(backend, target)
+        if isinstance(resource, Sweep):
+            cells = cells_table(await backend.sweep_results(resource.name))
         if not isinstance(resource, AgentRun):
             return resource, None, None
         return resource, await backend.transcript(resource.name), await _limits(backend, resource)
@@ -41,7 +48,7 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
             document = transcript.to_document() if transcript_only else {"resource": document, "transcript": transcript.to_document()}
         emit(json_text(document) if output == "json" else yaml_text([document]))
         return 0
-    parts = [] if transcript_only else [resource_text(resource, limits=limits)]
+    parts = [] if transcript_only else [resource_text(resource, limits=limits), *([cells] if cells else [])]
     if transcript is not None:
         parts.append(transcript_text(transcript, calls=not transcript_only))
     emit("\n\n".join(parts))

@@ -1,4 +1,4 @@
-"""`extend-cap`: a higher cap for runs, groups or jobs."""
+"""`extend-cap`: a higher cap for runs, groups, jobs or sweeps."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,6 +11,7 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import AmountType, TargetType, output_option, why_option
 from nodus_tui.cli.session import author, with_backend
+from nodus_tui.cli.sweeps import wait_for_sweeps
 from nodus_tui.cli.targets import JOB_WORDS, work_named
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.contract.actions import Action, ExtendCap
@@ -30,9 +31,11 @@ def command(targets: tuple[str, ...], amount: Decimal, why: str, output: str, *,
 
     A group's cap is raised in place. A run ends as superseded, and a new run with the higher cap goes on from its conversation,
     with what it spent counted against the new cap. A job's cap is raised in place too, while it runs; one that its cap ended goes on.
+    A sweep's cap is raised in place; that of a cell's group, run or job only where it fits under what its sweep has left.
     """
     groups: dict[str, str] = {}
     jobs: list[str] = []
+    sweeps: list[str] = []
 
     async def plan(backend: Backend) -> Sequence[Action]:
         actions = []
@@ -42,6 +45,8 @@ def command(targets: tuple[str, ...], amount: Decimal, why: str, output: str, *,
                 raise click.UsageError(f"--restart is for runs, and {resource.name} is none")
             if kind in JOB_WORDS:
                 jobs.append(resource.name)
+            if kind == "Sweep":
+                sweeps.append(resource.name)
             groups[resource.name] = (resource.spec.group or "") if isinstance(resource, AgentRun) else resource.name
             actions.append(ExtendCap(kind=kind, name=resource.name, cap_usd=amount, restart=restart, author=author(), why=why))
         return actions
@@ -49,8 +54,9 @@ def command(targets: tuple[str, ...], amount: Decimal, why: str, output: str, *,
     async def raise_and_wait(backend: Backend) -> int:
         for action in await plan(backend):
             say((await backend.act(action)).message)
-        named = tuple(dict.fromkeys(group for name, group in groups.items() if name not in jobs))
+        named = tuple(dict.fromkeys(group for name, group in groups.items() if name not in {*jobs, *sweeps}))
         codes = [await wait_and_report(backend, named, WaitOptions(output=output))] if named else []
+        codes += [await wait_for_sweeps(backend, sweeps, WaitOptions(output=output))] if sweeps else []
         return gravest((*codes, *([await wait_for_jobs(backend, jobs, output, logs=False, quiet=False)] if jobs else [])))
 
     return with_backend("work", raise_and_wait) if waits else act(plan, output)

@@ -1,4 +1,4 @@
-"""`kill`: end a run, a job, or a group with all its unfinished runs."""
+"""`kill`: end a run, a job, a group with all its unfinished runs, or a sweep with all its unfinished cells."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,14 @@ from nodus_tui.cli.session import author
 from nodus_tui.cli.targets import work_named
 from nodus_tui.contract.actions import Action, Kill
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.sweep_results import SweepCell
 
-_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job"}
+_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job", "Sweep": "sweep"}
+_CELL_WORDS = frozenset({"cell", "cells"})
 
 
 @click.command("kill")
@@ -22,15 +26,21 @@ _WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob":
 @why_option()
 @output_option("table", "json")
 def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> int:
-    """End each NAME: a run, a group with all its unfinished runs, or a job (run/NAME, group/NAME or job/NAME where it could be several).
+    """End each NAME: a run, a group with all its unfinished runs, a job, or a sweep with all its unfinished cells (run/NAME, group/NAME,
+    job/NAME or sweep/NAME where it could be several). A cell that was not launched yet is cell/NAME.
 
     Runs end at once, and a model call in flight is charged its worst case. A job is asked to end first (SIGTERM), and all of it is killed
-    when its grace is over. What has ended already stays as it is.
+    when its grace is over. A sweep's calls in flight get ten seconds to end. What has ended already stays as it is.
     """
 
     async def plan(backend: Backend) -> Sequence[Action]:
         actions = []
         for target in targets:
+            if target.partition("/")[0] in _CELL_WORDS:
+                cell = await _cell(backend, target.partition("/")[2])
+                confirm(f"Kill cell {cell.name}?", yes=yes)
+                actions.append(Kill.model_validate({"kind": cell.kind, "name": cell.name, "author": author(), "why": why}))
+                continue
             kind, resource = await work_named(backend, target)
             many = ""
             if isinstance(resource, AgentGroup) and resource.status is not None:
@@ -38,8 +48,19 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
             if isinstance(resource, Job) and resource.status is not None and resource.status.serving is not None:
                 users = resource.status.serving.users
                 many = f", which {', '.join(users)} use{'s' if len(users) == 1 else ''} and would wait for" if users else ""
+            if isinstance(resource, Sweep) and resource.status is not None:
+                many = f" and its {resource.status.cells - resource.status.ended} unfinished cells"
             confirm(f"Kill {_WORDS[kind]} {resource.name}{many}?", yes=yes)
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions
 
     return act(plan, output, role="act")
+
+
+async def _cell(backend: Backend, name: str) -> SweepCell:
+    """A sweep's cell, launched or not. Raises NodusError when there is none."""
+    sweep = name.rpartition("-")[0]
+    for cell in (await backend.sweep_results(sweep)).cells:
+        if cell.name == name:
+            return cell
+    raise NodusError.not_found("SweepCell", name)

@@ -1,4 +1,4 @@
-"""`results`: what a group or a TrainingJob has come to, as it stands."""
+"""`results`: what a group, a TrainingJob or a sweep has come to, as it stands."""
 
 import click
 
@@ -9,6 +9,8 @@ from nodus_tui.cli.options import TargetType, gate_options, output_option
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS, results_text, summary_text
+from nodus_tui.cli.sweep_texts import sweep_results_text, sweep_summary
+from nodus_tui.cli.sweeps import judge_sweep
 from nodus_tui.cli.targets import split_target
 from nodus_tui.cli.training_results import judge_training, training_results, training_text
 from nodus_tui.contract.backend import Backend
@@ -21,7 +23,8 @@ from nodus_tui.contract.results import GroupResults
 @gate_options
 @output_option(*FORMATS)
 def command(group: str, min_pass_rate: float | None, min_coverage: float | None, output: str, *, summary: bool) -> int:
-    """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now. Of tj/NAME the scores of a TrainingJob.
+    """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now. Of tj/NAME the scores of a TrainingJob,
+    of sweep/NAME its cells, and what shards and repetitions come to together.
 
     Reading is exit 0 whatever the results are; with --min-pass-rate or --min-coverage the exit code is that of `run`.
     """
@@ -32,8 +35,10 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
         job, document = with_backend("look", lambda backend: training_results(backend, name))
         emit(training_text(job, document, output, summary=summary))
         return judge_training(job, gate) if gated else Exit.DONE
+    if kind == "Sweep":
+        return with_backend("look", lambda backend: _sweep(backend, name, gate if gated else None, output, summary=summary))
     if kind != "AgentGroup":
-        raise click.UsageError(f"{group} has no results: groups and TrainingJobs (tj/NAME) have")
+        raise click.UsageError(f"{group} has no results: groups, TrainingJobs (tj/NAME) and sweeps (sweep/NAME) have")
 
     async def ask(backend: Backend) -> GroupResults:
         return await backend.results(name)
@@ -43,6 +48,17 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
     if not gated:
         return Exit.DONE
     judgement = judge(results, gate)
+    for sentence in judgement.sentences:
+        say(sentence)
+    return judgement.code
+
+
+async def _sweep(backend: Backend, name: str, gate: Gate | None, output: str, *, summary: bool) -> int:
+    results = await backend.sweep_results(name)
+    emit(sweep_summary(results) if summary and output == "table" else sweep_results_text((results,), output))
+    if gate is None:
+        return Exit.DONE
+    judgement = await judge_sweep(backend, results, gate)
     for sentence in judgement.sentences:
         say(sentence)
     return judgement.code

@@ -1,4 +1,4 @@
-"""`resume`: let an interrupted group go on from its last committed turns."""
+"""`resume`: let an interrupted group go on from its last committed turns, or a paused sweep start cells again."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,10 @@ from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.sweeps import act_on_sweep
+from nodus_tui.cli.targets import split_target
 from nodus_tui.cli.waiting import WaitOptions
-from nodus_tui.contract.actions import Action, Resume
+from nodus_tui.contract.actions import Action, Resume, ResumeSweep
 from nodus_tui.contract.backend import Backend
 
 
@@ -31,12 +33,22 @@ def command(
     no_wait: bool,
     quiet: bool,
 ) -> int:
-    """Let what is interrupted of GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice."""
+    """Let what is interrupted of GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice.
+
+    sweep/NAME lets a paused sweep start cells again, and its interrupted cells go on.
+    """
+    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
+    if "/" in group:
+        kind, group = split_target(group)
+        if kind == "Sweep":
+            on = ResumeSweep(name=group, author=author(), why=why)
+            return act_on_sweep(on, None if no_wait else options, "json" if output == "json" else "table")
+        if kind != "AgentGroup":
+            raise click.UsageError(f"{group} is neither a group nor a sweep")
 
     async def plan(_: Backend) -> Sequence[Action]:
         return [Resume(group=group, author=author(), why=why)]
 
     if no_wait:
         return act(plan, output)
-    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
     return act_and_wait(plan, lambda _: group, options)

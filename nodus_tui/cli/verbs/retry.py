@@ -1,4 +1,4 @@
-"""`retry`: new runs for cases that ended unscored, or the next attempt of a job. A verdict stands."""
+"""`retry`: new runs for cases that ended unscored, the next attempt of a job, or broken cells of a sweep. A verdict stands."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.sweeps import act_on_sweep
 from nodus_tui.cli.targets import JOB_WORDS, split_target, work_named
 from nodus_tui.cli.waiting import WaitOptions
-from nodus_tui.contract.actions import Action, Retry, RetryJob
+from nodus_tui.contract.actions import Action, Retry, RetryCells, RetryJob
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.phases import Reason, Verdict
 
@@ -67,12 +68,19 @@ def command(
     quiet: bool,
 ) -> int:
     """Run the unscored cases of GROUP again, all of them or those of the named RUNs and filters; then wait and print as `run` does.
-    Or, for job/NAME and tj/NAME, begin a job's next attempt: in its work folder as it is, under the same cap.
+    Or, for job/NAME and tj/NAME, begin a job's next attempt: in its work folder as it is, under the same cap. Or, for sweep/NAME, try its
+    cells again that ended broken, all of them or those named after it.
 
     A scored case is never run again: its verdict stands. An interrupted group goes on, as with `resume`.
     """
     if "/" in group and split_target(group)[0] in JOB_WORDS:
         return _retry_job(group, why, output, no_wait=no_wait, quiet=quiet)
+    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
+    if "/" in group and split_target(group)[0] == "Sweep":
+        if reasons or verdicts or interrupted:
+            raise click.UsageError("--reason, --verdict and --interrupted choose runs of a group; of a sweep name cells")
+        again = RetryCells(name=split_target(group)[1], cells=runs, author=author(), why=why)
+        return act_on_sweep(again, None if no_wait else options, "json" if output == "json" else "table")
     chosen = tuple(Reason(each) for each in reasons) + ((Reason.INTERRUPTED,) if interrupted else ())
     action = Retry(group=group, runs=runs, reasons=chosen, verdicts=tuple(Verdict(each) for each in verdicts), author=author(), why=why)
 
@@ -81,7 +89,6 @@ def command(
 
     if no_wait:
         return act(plan, output)
-    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
     return act_and_wait(plan, lambda _: group, options)
 
 

@@ -1,4 +1,4 @@
-"""`run`: apply a spec, wait for its groups and jobs, print their results."""
+"""`run`: apply a spec, wait for its groups, jobs and sweeps, print their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +16,7 @@ from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.sweeps import run_sweeps
 from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
 from nodus_tui.connect import chosen_way
@@ -26,13 +27,14 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job, Serving
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
 @click.command("run")
 @files_option()
-@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job) under another name.")
+@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job, or sweep) under another name.")
 @gate_options
 @click.option("--keep-waiting", is_flag=True, help="Wait on while every unfinished case waits on a cap, rather than exit 3.")
 @click.option("--timeout", type=DurationType(), help="Stop gracefully after this time (90s, 10m) and exit 4; everything is kept.")
@@ -51,9 +53,9 @@ def command(
     detach: bool,
     quiet: bool,
 ) -> int:
-    """Launch the groups and jobs of a spec, wait for them with progress on stderr, and print their results on stdout.
+    """Launch the groups, jobs and sweeps of a spec, wait for them with progress on stderr, and print their results on stdout.
 
-    A job's output goes to stderr as it comes; Ctrl-C ends the waiting, and the job goes on.
+    A job's output goes to stderr as it comes; Ctrl-C ends the waiting, and the job goes on. A sweep is paused by Ctrl-C.
 
     A group that exists unchanged is not run twice: what it has is printed, and where it was interrupted it goes on.
     The exit code is 0 when everything is scored and passes the gate; else see the table in docs/cli.md.
@@ -61,8 +63,8 @@ def command(
     bundle = load_files(files, groups_renamed=bool(as_name))
     if as_name:
         bundle = renamed(bundle, as_name)
-    if not _groups(bundle) and not _jobs(bundle):
-        kinds = "there is no AgentGroup, no Job and no TrainingJob in these files"
+    if not _groups(bundle) and not _jobs(bundle) and not _sweeps(bundle):
+        kinds = "there is no AgentGroup, no Job, no TrainingJob and no Sweep in these files"
         raise click.UsageError(f"{kinds}, so nothing to run; `nodus-tui apply` stores other kinds")
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
@@ -88,19 +90,23 @@ def _jobs(bundle: SpecBundle) -> list[AnyJob]:
     return [each.resource for each in bundle if isinstance(each.resource, Job | TrainingJob)]
 
 
+def _sweeps(bundle: SpecBundle) -> list[Sweep]:
+    return [each.resource for each in bundle if isinstance(each.resource, Sweep)]
+
+
 def _servers(bundle: SpecBundle) -> dict[str, Serving]:
     """The jobs that serve models, by name."""
     return {job.name: job.spec.serve for job in _jobs(bundle) if isinstance(job, Job) and job.spec.serve is not None}
 
 
 def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
-    """The bundle with its one group, or without groups its one job, under another name.
+    """The bundle with its one group, or without groups its one job, or without both its one sweep, under another name.
 
     Raises UsageError when it has not exactly one, or the name is none.
     """
-    named: Sequence[AgentGroup | AnyJob] = _groups(bundle) or _jobs(bundle)
+    named: Sequence[AgentGroup | AnyJob | Sweep] = _groups(bundle) or _jobs(bundle) or _sweeps(bundle)
     if len(named) != 1:
-        word = "job" if _jobs(bundle) and not _groups(bundle) else "group"
+        word = "job" if _jobs(bundle) and not _groups(bundle) else "sweep" if named and not _groups(bundle) else "group"
         raise click.UsageError(f"--as names one {word}, and there are {len(named)} in these files")
     documents = []
     for document in bundle:
@@ -138,6 +144,8 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str, servers: 
     for name in names:
         if name not in standing or await _how_it_stands(backend, name) == "going":
             say(f"{name} goes on in the background; `nodus-tui wait {name}` waits for its results, `nodus-tui` watches")
+    for name in _applied_sweeps(outcome):
+        say(f"{name} goes on in the background; `nodus-tui wait sweep/{name}` waits for its results, `nodus-tui` watches")
     _tell_servers(servers)
     for name, word in _applied_jobs(outcome).items():
         if name in servers:
@@ -155,6 +163,10 @@ def _tell_servers(servers: Mapping[str, Serving]) -> None:
         say(f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output")
 
 
+def _applied_sweeps(outcome: ApplyOutcome) -> tuple[str, ...]:
+    return tuple(each.name for each in outcome.documents if each.kind == "Sweep")
+
+
 def _applied_jobs(outcome: ApplyOutcome) -> dict[str, str]:
     """The jobs of either kind by name, with the word by which each is named."""
     words = {str(kind): word for kind, word in JOB_WORDS.items()}
@@ -165,6 +177,8 @@ async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOp
     if not options.quiet:
         _tell_servers(servers)
     codes = [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] else []
+    if _applied_sweeps(outcome) and Exit.INTERRUPTED not in codes:
+        codes.append(await run_sweeps(backend, outcome, options))
     # A server is not waited for: it ends when nobody uses it any more, or when somebody kills it.
     jobs = tuple(name for name in _applied_jobs(outcome) if name not in servers)
     if jobs and Exit.INTERRUPTED not in codes:

@@ -1,4 +1,4 @@
-"""`wait`: until a group or a job has ended, or a group stands stalled. It starts the workspace's scheduler where none runs."""
+"""`wait`: until a group, a job or a sweep has ended, or stands stalled. It starts the workspace's scheduler where none runs."""
 
 from datetime import timedelta
 
@@ -10,6 +10,7 @@ from nodus_tui.cli.jobs import wait_for_jobs
 from nodus_tui.cli.options import DurationType, TargetType, gate_options, output_option
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS
+from nodus_tui.cli.sweeps import wait_for_sweeps
 from nodus_tui.cli.targets import JOB_WORDS, job_of, split_target
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.contract.backend import Backend
@@ -40,7 +41,7 @@ def command(
     *,
     quiet: bool,
 ) -> int:
-    """Wait until each NAME, a group or a job (job/NAME, tj/NAME), has ended, or unless --for ended a group stands stalled.
+    """Wait until each NAME, a group, a job (job/NAME, tj/NAME) or a sweep (sweep/NAME), has ended, or unless --for ended stands stalled.
 
     Then print the results and judge them as `run` does. A job that succeeded passes.
 
@@ -53,7 +54,10 @@ def command(
         kinds = [await _kind(backend, target) for target in groups]
         named = tuple(name for kind, name in kinds if kind == "AgentGroup")
         jobs = tuple(name for kind, name in kinds if kind in JOB_WORDS)
+        sweeps = tuple(name for kind, name in kinds if kind == "Sweep")
         codes = [await wait_and_report(backend, named, options)] if named else []
+        if sweeps and Exit.INTERRUPTED not in codes:
+            codes.append(await wait_for_sweeps(backend, sweeps, options))
         if jobs and Exit.INTERRUPTED not in codes:
             codes.append(await wait_for_jobs(backend, jobs, output, logs=False, quiet=quiet, timeout=timeout))
         return gravest(tuple(codes))
@@ -65,8 +69,8 @@ async def _kind(backend: Backend, target: str) -> tuple[str, str]:
     """What a target means, as kind and name: a job only where it says so or there is no group of that name."""
     if "/" in target:
         kind, name = split_target(target)
-        if kind != "AgentGroup" and kind not in JOB_WORDS:
-            raise click.UsageError(f"{target} is neither a group nor a job")
+        if kind not in {"AgentGroup", "Sweep"} and kind not in JOB_WORDS:
+            raise click.UsageError(f"{target} is neither a group nor a job nor a sweep")
         return kind, name
     try:
         await backend.get("AgentGroup", target)

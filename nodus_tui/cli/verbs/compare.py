@@ -1,0 +1,61 @@
+"""`compare`: groups, or the variants of a sweep, task by task."""
+
+import click
+
+from nodus_tui.cli.options import TargetType, output_option
+from nodus_tui.cli.output import csv_text, emit, json_text, table_text
+from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.sweep_texts import pool_name
+from nodus_tui.cli.targets import split_target
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.results import PairedDifference
+from nodus_tui.statistics.comparing import compared, difference_text, means_of_group, means_of_pool
+
+_TITLES = ("FIRST", "SECOND", "FIRST − SECOND", "UNPAIRED SE", "CORRELATION", "LEFT OUT")
+
+
+@click.command("compare")
+@click.argument("targets", type=TargetType(), nargs=-1, required=True, metavar="NAME... | sweep/NAME")
+@output_option("table", "json", "csv")
+def command(targets: tuple[str, ...], output: str) -> int:
+    """Compare the first NAME, a group or a sweep's cell, with each other one, on the tasks that both answered; or all variants of a
+    sweep with its first, their shards and repetitions taken together.
+
+    Each task's answers are averaged first, and the difference is that of the tasks: two pass rates beside each other would count the
+    tasks' own difficulty as noise. Tasks that only one answered are left out.
+    """
+    kinds = [split_target(target) if "/" in target else ("AgentGroup", target) for target in targets]
+    sweeps = [name for kind, name in kinds if kind == "Sweep"]
+    if sweeps and len(targets) > 1:
+        raise click.UsageError("one sweep at a time: its own variants are compared")
+    if any(kind not in {"Sweep", "AgentGroup"} for kind, _ in kinds) or (not sweeps and len(targets) < 2):
+        raise click.UsageError("name two groups or more, or one sweep (sweep/NAME)")
+
+    async def ask(backend: Backend) -> list[tuple[str, dict[str, float]]]:
+        if sweeps:
+            pools = (await backend.sweep_results(sweeps[0])).pooled
+            return [(pool_name(pool), means_of_pool(pool)) for pool in pools]
+        return [(name, means_of_group(await backend.results(name))) for _, name in kinds]
+
+    found = with_backend("look", ask)
+    if len(found) < 2:
+        raise click.UsageError(f"{sweeps[0]} has one variant, or its cells are jobs: there is nothing to compare")
+    (first, first_means), *others = found
+    differences = [compared(first, first_means, name, means) for name, means in others]
+    emit(_text(differences, output))
+    return 0
+
+
+def _text(differences: list[PairedDifference], output: str) -> str:
+    documents = [each.to_document() for each in differences]
+    if output == "json":
+        return json_text(list(documents))
+    if output == "csv":
+        return csv_text(documents, list(documents[0]))
+    return table_text(_TITLES, [_row(each) for each in differences])
+
+
+def _row(each: PairedDifference) -> tuple[str, ...]:
+    unpaired = "-" if each.unpaired_standard_error is None else f"{100 * each.unpaired_standard_error:.1f}"
+    correlation = "-" if each.correlation is None else f"{each.correlation:.2f}"
+    return each.first, each.second, difference_text(each), unpaired, correlation, f"{each.only_first} + {each.only_second} tasks"

@@ -87,6 +87,7 @@ def _sandbox_fields(use: SandboxUse, now: datetime | None) -> dict[str, JsonValu
         "graderImage": use.grader_image,
         "hardware": use.hardware,
         "devices": list(use.devices),
+        "deviceNames": list(use.device_names),
         "rateUSD": _usd(use.rate),
         "running": use.running,
         "seconds": round(seconds, 3),

@@ -54,6 +54,11 @@ class Lease:
         return tuple(each.uuid for each in self.devices)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The same for people, as they are numbered now."""
+        return tuple(each.label for each in self.devices)
+
+    @property
     def descriptors(self) -> tuple[int, ...]:
         """What a process must inherit to hold the devices before the machine after this one has ended."""
         return self.claim.descriptors if self.claim is not None else ()

@@ -33,6 +33,11 @@ class Device:
     energy_j: float | None = None
 
     @property
+    def label(self) -> str:
+        """For people: `0 NVIDIA L4`."""
+        return f"{self.place} {self.name}"
+
+    @property
     def order(self) -> tuple[int, int]:
         """As the driver counts."""
         whole, _, part = self.place.partition(":")

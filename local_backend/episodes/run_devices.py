@@ -36,6 +36,7 @@ class RunDevices:
         lease = await self._stop.wait_softly(self._desk.lease(self._key, f"run {self._run.name}", self._wanted, self._tell))
         self._lease = lease
         use.hardware, use.devices, use.rate = lease.hardware, list(lease.uuids), lease.tariff.rate
+        use.device_names = list(lease.labels)
         return await asyncio.to_thread(sandbox_devices, lease.devices)
 
     async def _tell(self, waits: Waits) -> None:

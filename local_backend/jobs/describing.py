@@ -59,6 +59,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         earlier_usd=usd_from_nano(record.cost_before),
         attempt=record.attempt,
         devices=tuple(record.devices),
+        device_names=tuple(record.device_names),
         hardware=record.hardware,
         energy_wh=round(record.energy["joules"] / _JOULES_PER_WH, 3) if "joules" in record.energy else None,
         progress=record.progress,

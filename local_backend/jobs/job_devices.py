@@ -81,6 +81,7 @@ class JobDevices:
             self._waiting.pop(record.name, None)
             self._leases[record.name] = lease
         record.devices = list(lease.uuids) if lease is not None else []
+        record.device_names = list(lease.labels) if lease is not None else []
         record.hardware = ready.hardware if lease is not None or CPU in record.choices else ""
         record.rate = lease.tariff.rate if lease is not None else ready.rate
         record.energy = {**record.energy, "meter": lease.readings} if lease is not None and lease.meter is not None else record.energy
@@ -168,7 +169,7 @@ class JobDevices:
     def not_begun(self, record: JobRecord) -> None:
         """Its launch was given up before it began: it waits again."""
         self.release(record)
-        record.devices, record.hardware = [], ""
+        record.devices, record.device_names, record.hardware = [], [], ""
 
     def aclose(self) -> None:
         """Let go: supervisors hold what their jobs have, and the next engine finds it by the records."""

@@ -364,7 +364,7 @@ def begin_again(record: JobRecord, *, restarts: int = 0) -> None:
     record.token, record.stop, record.exit_code = "", "", None
     record.started_at = record.ended_at = record.progress = None
     record.outputs, record.notes, record.scores, record.devices = [], [], [], []
-    record.hardware, record.until_at = "", None
+    record.device_names, record.hardware, record.until_at = [], "", None
     record.energy.pop("note", None)
     if serving_of(record) is not None:
         Standing(restarts=restarts).keep(record)

@@ -13,7 +13,7 @@ from local_backend.storage.store import Statement
 from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.job import JobPhase, JobSpec
 
-_JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving", "energy"})
+_JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving", "energy", "device_names"})
 
 
 JobKind = Literal["Job", "TrainingJob"]
@@ -44,6 +44,8 @@ class JobRecord:
     """The name that its devices were given under."""
     devices: list[str] = field(default_factory=list)
     """The devices that it has, by uuid."""
+    device_names: list[str] = field(default_factory=list)
+    """The same for people: the driver's number and name, as they were then."""
     energy: dict[str, Any] = field(default_factory=dict)
     """What is measured of its devices, where their electricity is what they cost; empty where it is not."""
     cost: int = 0

@@ -37,6 +37,8 @@ class SandboxUse:
     hardware: str = "CPU"
     devices: list[str] = field(default_factory=list)
     """By uuid: those of the episode's sandbox that runs, or ran last."""
+    device_names: list[str] = field(default_factory=list)
+    """The same for people: the driver's number and name, as they were then."""
     rate: int = 0
     """Nano-dollars an hour of the episode's sandbox."""
     grading_rate: int = 0

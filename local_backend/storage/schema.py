@@ -141,6 +141,9 @@ CREATE TABLE sandboxes (
   created_at TEXT NOT NULL, started_at TEXT, seen_at TEXT, idle_since TEXT, ended_at TEXT
 );
 """,
+    11: """
+ALTER TABLE jobs ADD COLUMN device_names TEXT NOT NULL DEFAULT '[]';
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

@@ -65,6 +65,7 @@ async def test_a_job_sees_its_devices_and_pays_for_them_and_gives_them_back(tmp_
         assert await log_with(backend, "hardware=") == f"cuda={one.uuid},{two.uuid} nvidia={one.uuid},{two.uuid} hardware=H100\n"
         _, status = await job_now(backend)
         assert (status.devices, status.hardware, status.rate_usd) == ((one.uuid, two.uuid), "H100", Decimal(144))
+        assert status.device_names == ("0 NVIDIA H100 80GB HBM3", "1 NVIDIA H100 80GB HBM3")
         assert {one.uuid, two.uuid} <= held().keys()
         view = await backend.gpus()
         assert [[(each.kind, each.name) for each in device.holders] for device in view.devices] == [

@@ -48,6 +48,8 @@ class RunSandbox(ContractModel):
     hardware: str = "CPU"
     devices: tuple[str, ...] = ()
     """The devices that the one that runs, or ran last, was given, by uuid."""
+    device_names: tuple[str, ...] = ()
+    """The same for people, in that order: the driver's number and name as they were then, such as `0 NVIDIA L4`."""
     rate_usd: USD
     """An hour; where devices cost their electricity, at their power limit: no less than what is booked."""
     running: bool = False

@@ -152,6 +152,8 @@ class JobStatus(ContractModel):
     """It is the so-many-th; a retry begins the next."""
     devices: tuple[str, ...] = ()
     """The devices that it was given, by uuid; told when it has ended, too."""
+    device_names: tuple[str, ...] = ()
+    """The same for people, in that order: the driver's number and name as they were then, such as `0 NVIDIA L4`."""
     hardware: str = ""
     """The name of the price list that they were given under; empty before, and without any. `CPU` where it accepts that too."""
     energy_wh: float | None = None

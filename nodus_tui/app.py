@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,15 +12,20 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.timer import Timer
 from textual.worker import WorkerFailed
 
+from nodus_tui.appearance import NO_WISHES, Appearance, Wishes
 from nodus_tui.connect import open_backend
+from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.console_settings import console_settings
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.drawing import line_filters
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
@@ -29,8 +34,11 @@ from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.palette import JumpDialog, Palette
 from nodus_tui.screens.services import Services
+from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
+from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
 from nodus_tui.text import safe_text
-from nodus_tui.theming import DEFAULT_THEME, load_themes, packaged_folder
+from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
+from nodus_tui.theming import ThemeFile
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation
@@ -48,6 +56,8 @@ HANGUP_GRACE_SECONDS = 2.0
 """What calls in flight get when the terminal is gone or the machine stops."""
 ROLE_SECONDS = 3.0
 """How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
+THEME_SECONDS = 1.0
+"""How often the files of the user's own themes are looked at."""
 FAR_SECONDS = 5.0
 """How often a backend in another process is asked how many sandboxes run, while it answers."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -62,7 +72,7 @@ class NodusApp(App[int], inherit_bindings=False):
     """The console on an open backend. Its result is the exit code."""
 
     TITLE = "nodus"
-    CSS = SCREEN_CSS + DIALOG_CSS
+    CSS = SCREEN_CSS + DIALOG_CSS + THEME_CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
 
@@ -75,8 +85,13 @@ class NodusApp(App[int], inherit_bindings=False):
         theme_folders: tuple[Path, ...] = (),
         state_folder: Path | None = None,
         starts_anew: bool = False,
-        clock: Callable[[], datetime] = local_now,
+        clock: Callable[[], datetime] | None = None,
+        first_view: str = "",
+        in_browser: bool = False,
+        terminal: TerminalFacts = ANY_TERMINAL,
+        wishes: Wishes = NO_WISHES,
     ) -> None:
+        self._own_filters: tuple[LineFilter, ...] = ()
         super().__init__()
         self.animation_level = "none"
         self.backend = backend
@@ -86,6 +101,11 @@ class NodusApp(App[int], inherit_bindings=False):
         self.settings = settings or ConsoleSettings()
         self._keys = keymap_of(self.settings.keys)
         self.set_keymap(bindings(self._keys))
+        self.first_view = first_view
+        """What is opened first: a view's name, or `group/NAME`; empty for the campaigns."""
+        self.in_browser = in_browser
+        if clock is None:
+            clock = backend.now if isinstance(backend, Replayed) else local_now
         self.clock = clock
         self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
         self.services = Services(
@@ -111,15 +131,22 @@ class NodusApp(App[int], inherit_bindings=False):
         self._flush_timer: Timer | None = None
         self.flushes = 0
         """Times that data was painted: what tests count."""
-        self._themes = load_themes((packaged_folder(), *theme_folders))
-        for theme in self._themes.themes:
-            self.register_theme(theme.theme())
-        self._theme_names = tuple(theme.name for theme in self._themes.themes)
-        self.theme = self.settings.theme if self.settings.theme in self._theme_names else DEFAULT_THEME
+        self.looks = Appearance(
+            ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, ConsoleMemory(state_folder), wishes
+        )
+        self._own_filters = line_filters(self.looks)
+        self._looking_at_themes = bool(theme_folders)
+        self.looks.shelf.read()
+        self._register_themes(self.looks.shelf.themes)
+        self.theme, self._theme_note = self.looks.first()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Textual's own themes know no tones: what the styles name must exist in every theme."""
         return {"tone-track": "#808080"}
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Our own decide on NO_COLOR: Textual's leaves shades of grey, and cannot be told otherwise."""
+        return (*(each for each in super().get_line_filters() if not isinstance(each, Monochrome | NoColor)), *self._own_filters)
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's choice, but ours where it reads a terminal."""
@@ -148,10 +175,18 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
-        notes = list(self._themes.problems)
-        if self.settings.theme not in self._theme_names:
-            notes.append(f"there is no theme {self.settings.theme}; the themes are {', '.join(self._theme_names)}")
+        notes = [self._theme_note] if self._theme_note else []
         try:
+        if self._looking_at_themes:
+            self.run_worker(self._watch_themes(), exit_on_error=True)
+
+    def _open_first(self) -> None:
+        name, _, group = self.first_view.partition("/")
+        entry = destination(name)
+        if group:
+            self.push_screen(GroupScreen(self.services, group))
+        elif entry is not None and entry.view is not CampaignsScreen.VIEW:
+            self.push_screen(make_screen(entry, self.services))
             self.info = await self.backend.info()
         except NodusError as error:
             notes.append(error.detail)
@@ -170,6 +205,7 @@ class NodusApp(App[int], inherit_bindings=False):
             # Through a link the work is always another process's, and one that is broken must not hold up who wants to leave.
             return
         before = self.info
+        self._tell_of_themes()
         try:
             self.info = await self.backend.info()
         except NodusError:
@@ -242,12 +278,53 @@ class NodusApp(App[int], inherit_bindings=False):
 
     # Actions of the whole console
 
-    def action_next_theme(self) -> None:
-        """Show the next theme."""
-        place = self._theme_names.index(self.theme) if self.theme in self._theme_names else -1
-        self.theme = self._theme_names[(place + 1) % len(self._theme_names)]
-        if isinstance(self.screen, ViewScreen):
-            self.screen.notice(f"Theme {self.theme}; `console: {{theme: {self.theme}}}` in the configuration file keeps it.", Tone.MUTED)
+    def action_choose_theme(self) -> None:
+        """Choose a theme; each is shown as it is moved to, and the chosen one is remembered."""
+
+        def chosen(name: str | None) -> None:
+            if name is not None and isinstance(self.screen, ViewScreen):
+                problem = self.looks.remember(name)
+                told = f"Theme {name}, until the end only: {problem}." if problem else f"Theme {name}, from now on."
+                self.screen.notice(told, Tone.WARN if problem else Tone.GOOD)
+
+        remark = f"No colours are drawn: {self.looks.terminal.why}." if self.looks.colourless else ""
+        self.push_screen(ThemeDialog(self.looks.choices(), self.clock, current=self.theme, shown=self.show_theme, remark=remark), chosen)
+
+    def show_theme(self, name: str) -> None:
+        """Show a theme from now on."""
+        self.theme = name
+
+    def _register_themes(self, themes: Mapping[str, ThemeFile]) -> None:
+        for theme in themes.values():
+            self.register_theme(theme.theme())
+
+    async def _watch_themes(self) -> None:
+        """See when a file of a theme changes, for as long as the console is open."""
+        while True:
+            await asyncio.sleep(THEME_SECONDS)
+            await self.look_at_themes()
+
+    async def look_at_themes(self) -> None:
+        """Show what changed in the files of the themes; one that is broken stays as it was, and what is wrong with it is told."""
+        shelf = self.looks.shelf
+        # Not here: a folder on a network may not answer.
+        marks = await asyncio.to_thread(shelf.marks)
+        news = shelf.read(marks)
+        themes = shelf.themes
+        self._register_themes({name: themes[name] for name in news.read if name in themes})
+        if self.theme in news.read and self.theme in themes:
+            # The name is the same, so nothing else would tell Textual that it looks otherwise.
+            self.mutate_reactive(App.theme)
+        if news.broken:
+            self._tell_of_themes()
+        elif news.mended and isinstance(self.screen, ViewScreen):
+            self.screen.notice("The theme files are in order again.", Tone.GOOD)
+
+    def _tell_of_themes(self) -> None:
+        """Everything that is wrong with any theme, in one message that stays until it is mended."""
+        faults = self.looks.shelf.faults
+        if faults and isinstance(self.screen, ViewScreen):
+            self.screen.tell(*fault_words(faults), lasting=True)
 
     def action_find_action(self) -> None:
         """Find an action of this view by its name."""

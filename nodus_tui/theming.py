@@ -1,36 +1,47 @@
-"""Themes: one YAML file each, checked whole, made into Textual's themes. Users add theirs in a folder of their own."""
+"""Themes: what a file of one says, and what becomes of it on the screen. It knows tones and Textual's themes, and reads no file."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.spec_loading.single_document import load_single
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.widgets.paint import tone_variables
 
 DEFAULT_THEME = "nodus-dark"
+SIXTEEN_THEME = "nodus-ansi"
+"""For terminals that have no more than sixteen colours."""
+PLAIN_THEME = "nodus-mono"
+"""For terminals that have none, and people who want none."""
+
+_WEIGHTS = ("bold", "dim", "italic", "underline", "reverse")
 
 
 def _checked_colour(text: str) -> str:
     try:
         Color.parse(text)
     except ColorParseError:
-        raise ValueError(f'{text!r} is no colour; write "#rrggbb" or a name such as ansi_green') from None
+        raise ValueError(f'"{text}" is no colour; write "#rrggbb" or a name such as ansi_green') from None
     return text
 
 
-Colour = Annotated[str, AfterValidator(_checked_colour)]
+def _checked_weight(text: str) -> str:
+    if strange := [word for word in text.split() if word not in _WEIGHTS]:
+        raise ValueError(f'"{strange[0]}" is no weight; the weights are {", ".join(_WEIGHTS)}')
+    return text
 
 
-class Grounds(BaseModel):
+Colour = Annotated[str, Field(max_length=40), AfterValidator(_checked_colour)]
+Weight = Annotated[str, Field(max_length=60), AfterValidator(_checked_weight)]
+"""How letters are drawn beside their colour: `bold`, `bold underline`, or nothing."""
+
+
+class Grounds(ContractModel):
     """What text stands on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     background: Colour
     surface: Colour
@@ -38,32 +49,90 @@ class Grounds(BaseModel):
     cursor: Colour
 
 
-class ThemeFile(BaseModel):
-    """One theme as its file has it: the grounds, and a colour for every tone."""
+class Tones(ContractModel):
+    """A colour for each tone, by its name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    plain: Colour
+    muted: Colour
+    strong: Colour
+    title: Colour
+    key: Colour
+    good: Colour
+    bad: Colour
+    warn: Colour
+    info: Colour
+    mark: Colour
+    track: Colour
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
+    def by_tone(self) -> dict[Tone, str]:
+        """The same by tone."""
+        return {tone: getattr(self, tone.value) for tone in Tone}
+
+
+class Weights(ContractModel):
+    """What tones look like beside their colour. What is not named is drawn plainly, but for titles, keys and what is strong: bold."""
+
+    plain: Weight = ""
+    muted: Weight = ""
+    strong: Weight = "bold"
+    title: Weight = "bold"
+    key: Weight = "bold"
+    good: Weight = ""
+    bad: Weight = ""
+    warn: Weight = ""
+    info: Weight = ""
+    mark: Weight = ""
+    track: Weight = ""
+
+
+class ThemeFile(ContractModel):
+    """One theme as its file has it: the grounds, and a colour and a weight for every tone."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    about: Annotated[str, Field(max_length=60)] = ""
+    """For whom it is, in a few words."""
     dark: bool
     ansi: bool = False
-    """Colours are the terminal's own sixteen."""
+    """Its colours are the terminal's own sixteen, or its own two where it names `ansi_default` only."""
     grounds: Grounds
-    tones: dict[Tone, Colour]
+    tones: Tones
+    weights: Weights = Weights.model_construct()
 
-    def missing_tones(self) -> list[str]:
-        """Tones without a colour."""
-        return [tone.value for tone in Tone if tone not in self.tones]
+    @model_validator(mode="after")
+    def _one_kind_of_colours(self) -> "ThemeFile":
+        strange = sorted({colour for colour in self._colours() if colour.startswith("ansi_") is not self.ansi})
+        if strange and self.ansi:
+            raise PydanticCustomError(
+                "ansi", f"`ansi: true` goes with the terminal's own colours only, such as ansi_green; not {strange[0]}"
+            )
+        if strange:
+            raise PydanticCustomError("ansi", f"{strange[0]} is one of the terminal's own colours: they go with `ansi: true`")
+        return self
+
+    def _colours(self) -> tuple[str, ...]:
+        return (*self.grounds.model_dump().values(), *self.tones.model_dump().values())
+
+    @property
+    def colourless(self) -> bool:
+        """Whether it has no colour at all."""
+        return set(self._colours()) == {"ansi_default"}
 
     def theme(self) -> Theme:
-        """The theme for Textual, with one variable for each tone."""
+        """The theme for Textual, with variables by which the styles find the tones."""
         tones, grounds = self.tones, self.grounds
         variables = {
-            **tone_variables(tones, grounds.cursor),
-            "input-cursor-background": tones[Tone.PLAIN],
+            **tone_variables(tones.by_tone(), grounds.cursor, self.weights.model_dump()),
+            "input-cursor-background": tones.plain,
             "input-cursor-foreground": grounds.background,
-            "scrollbar": tones[Tone.TRACK],
-            "scrollbar-hover": tones[Tone.MUTED],
-            "scrollbar-active": tones[Tone.KEY],
+            "input-selection-background": grounds.cursor,
+            "screen-selection-background": tones.plain,
+            "screen-selection-foreground": grounds.background,
+            "text-disabled": tones.muted,
+            "scrollbar": tones.track,
+            "scrollbar-hover": tones.muted,
+            "scrollbar-active": tones.key,
             "scrollbar-background": grounds.background,
             "scrollbar-background-hover": grounds.background,
             "scrollbar-background-active": grounds.background,
@@ -72,63 +141,27 @@ class ThemeFile(BaseModel):
         if self.ansi:
             # Textual's own styles name variables that only its own sixteen-colour theme has.
             variables = {**BUILTIN_THEMES["ansi-dark"].variables, **variables}
-            variables |= {"input-cursor-background": "ansi_white", "input-cursor-foreground": "ansi_black"}
         return Theme(
             name=self.name,
-            primary=tones[Tone.KEY],
-            secondary=tones[Tone.INFO],
-            accent=tones[Tone.TITLE],
-            foreground=tones[Tone.PLAIN],
+            primary=tones.key,
+            secondary=tones.info,
+            accent=tones.title,
+            foreground=tones.plain,
             background=grounds.background,
             surface=grounds.surface,
             panel=grounds.panel,
-            success=tones[Tone.GOOD],
-            warning=tones[Tone.WARN],
-            error=tones[Tone.BAD],
+            success=tones.good,
+            warning=tones.warn,
+            error=tones.bad,
             dark=self.dark,
             ansi=self.ansi,
             variables=variables,
         )
 
 
-@dataclass(frozen=True)
-class LoadedThemes:
-    """The themes that are fit to use, and a sentence for each that is not."""
-
-    themes: tuple[ThemeFile, ...]
-    problems: tuple[str, ...]
-
-
-def packaged_folder() -> Path:
-    """Where the themes lie that come with the console: inside the installed package, or beside it in a checkout."""
-    installed = Path(__file__).parent / "themes"
-    return installed if installed.is_dir() else Path(__file__).parent.parent / "themes"
-
-
-def load_themes(folders: Iterable[Path]) -> LoadedThemes:
-    """All themes of the folders; a later one of the same name replaces an earlier. A folder that is not there holds none."""
-    themes: dict[str, ThemeFile] = {}
-    problems: list[str] = []
-    for folder in folders:
-        for file in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
-            loaded = _load(file)
-            if isinstance(loaded, ThemeFile):
-                themes[loaded.name] = loaded
-            else:
-                problems.append(loaded)
-    return LoadedThemes(tuple(themes.values()), tuple(problems))
-
-
-def _load(file: Path) -> ThemeFile | str:
-    try:
-        theme = ThemeFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(str(part) for part in fault['loc']) or 'the file'}: {fault['msg']}" for fault in error.errors())
-        return f"theme {file}: {faults}"
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return f"theme {file} cannot be read: {error}"
-    missing = theme.missing_tones()
-    return f"theme {file} has no colour for {', '.join(missing)}" if missing else theme
+def load_theme(file: str, text: bytes) -> ThemeFile:
+    """The theme that a file's text is. Raises NodusError Configuration with every fault of it, each with its line."""
+    return load_single(ThemeFile, file, text, what="theme")
 
 
 def contrast(one: str, other: str) -> float:

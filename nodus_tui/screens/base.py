@@ -66,7 +66,7 @@ class ViewScreen(Screen[None]):
     def __init__(self, services: Services) -> None:
         super().__init__()
         self.services = services
-        self._notice: Line = ()
+        self._notice: tuple[Line, ...] = ()
         self._notices_told = 0
         self._parts: dict[str, Widget] = {}
         self._stands = False
@@ -154,7 +154,8 @@ class ViewScreen(Screen[None]):
             age = age_text(link.last_heard, now)
             return (line(Span(f" ! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),)
         if self._notice:
-            return clipped((line(" ", *self._notice),), width - 1, 4)
+            most = 4 if len(self._notice) == 1 else self.size.height * 2 // 3
+            return clipped((line(" ", *each) for each in self._notice), width - 1, most)
         parts = self.status_parts()
         return ((Span(" "), *joined(parts)),)
 
@@ -162,15 +163,16 @@ class ViewScreen(Screen[None]):
         """Tell the person something in the status line, for a while."""
         self.tell(line(Span(text, tone)))
 
-    def tell(self, told_line: Line) -> None:
-        """The same for what has several tones."""
-        self._notice = told_line
+    def tell(self, *lines: Line, lasting: bool = False) -> None:
+        """The same for what has several tones, or several lines. What is `lasting` stays until something else is told."""
+        self._notice = lines
         self._notices_told += 1
         told = self._notices_told
         if not self._stands:
             return
         self.part("status", SpanBlock).show(self._status_lines)
-        self.set_timer(NOTICE_SECONDS, lambda: self._end_notice(told))
+        if not lasting:
+            self.set_timer(NOTICE_SECONDS, lambda: self._end_notice(told))
 
     def _end_notice(self, told: int) -> None:
         if told == self._notices_told and self._notice:
@@ -258,8 +260,8 @@ class ViewScreen(Screen[None]):
         await self.app.run_action("find_action")
 
     async def do_theme(self) -> None:
-        """Show the next theme."""
-        await self.app.run_action("next_theme")
+        """Choose a theme."""
+        await self.app.run_action("choose_theme")
 
     async def do_jump(self) -> None:
         """Go to a view by its name."""

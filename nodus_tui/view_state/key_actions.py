@@ -142,7 +142,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("jump", ("colon",), "go", "Go to a view by its name.", _LIVE, palette=False),
     *_JUMPS,
-    KeyAction("theme", ("t",), "theme", "Show the next theme.", _LIVE, footer=False),
+    KeyAction("theme", ("t",), "theme", "Choose the colours; each theme is shown as you move to it.", _LIVE, footer=False),
     KeyAction("start", ("enter", "L"), "launch", "Launch what was estimated.", (View.ESTIMATE,), palette=False, changes=True),
     KeyAction("reload", ("r",), "read again", "Read the file again after a change.", (View.ESTIMATE,), palette=False),
     KeyAction("minutes", ("m",), "minutes a case", "Estimate with another number of minutes a case.", (View.ESTIMATE,), palette=False),

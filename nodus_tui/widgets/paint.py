@@ -14,17 +14,18 @@ from nodus_tui.view_state.cells import Line, Tone, cut_line, line_width
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-_BOLD = frozenset({Tone.STRONG, Tone.TITLE, Tone.KEY})
+NO_WEIGHT = "plain"
+"""What stands in a theme's variable for a tone that is drawn plainly: a variable is never empty."""
 
 
 class Paint:
-    """The styles of one theme."""
+    """The styles of one theme: for each tone a colour and a weight, in the order of `Tone`."""
 
-    def __init__(self, colours: tuple[str, ...], cursor: str, *, ansi: bool) -> None:
+    def __init__(self, colours: tuple[str, ...], weights: tuple[str, ...], cursor: str, *, ansi: bool) -> None:
         self.styles: dict[Tone, Style] = {}
-        for tone, colour in zip(Tone, colours, strict=True):
-            dim = ansi and tone is Tone.MUTED
-            self.styles[tone] = Style(color=Color.parse(colour).rich_color, bold=tone in _BOLD or None, dim=dim or None)
+        for tone, colour, weight in zip(Tone, colours, weights, strict=True):
+            drawn = Style.parse(weight) if weight != NO_WEIGHT else Style.null()
+            self.styles[tone] = Style(color=Color.parse(colour).rich_color) + drawn
         self.cursor = Style(reverse=True) if ansi else Style(bgcolor=Color.parse(cursor).rich_color)
         self.cursor_plain = ansi
         """The cursor's line gives up its tones: sixteen colours cannot promise contrast on another ground."""
@@ -47,8 +48,8 @@ class Paint:
 
 
 @lru_cache(maxsize=16)
-def _paint(colours: tuple[str, ...], cursor: str, *, ansi: bool) -> Paint:
-    return Paint(colours, cursor, ansi=ansi)
+def _paint(colours: tuple[str, ...], weights: tuple[str, ...], cursor: str, *, ansi: bool) -> Paint:
+    return Paint(colours, weights, cursor, ansi=ansi)
 
 
 def ground_of(widget: "Widget") -> Style:
@@ -56,9 +57,13 @@ def ground_of(widget: "Widget") -> Style:
     return Style(bgcolor=widget.background_colors[1].rich_color)
 
 
-def tone_variables(tones: Mapping[Tone, str], cursor: str) -> dict[str, str]:
+def tone_variables(tones: Mapping[Tone, str], cursor: str, weights: Mapping[str, str]) -> dict[str, str]:
     """The theme variables by which the styles are found again."""
-    return {**{f"tone-{tone.value}": colour for tone, colour in tones.items()}, "cursor-ground": cursor}
+    return {
+        **{f"tone-{tone.value}": colour for tone, colour in tones.items()},
+        **{f"weight-{name}": weight or NO_WEIGHT for name, weight in weights.items()},
+        "cursor-ground": cursor,
+    }
 
 
 def paint_of(widget: "Widget") -> Paint:
@@ -66,4 +71,5 @@ def paint_of(widget: "Widget") -> Paint:
     theme = widget.app.current_theme
     fallback = theme.foreground or "ansi_default"
     colours = tuple(theme.variables.get(f"tone-{tone.value}", fallback) for tone in Tone)
-    return _paint(colours, theme.variables.get("cursor-ground", theme.primary), ansi=theme.ansi)
+    weights = tuple(theme.variables.get(f"weight-{tone.value}", NO_WEIGHT) for tone in Tone)
+    return _paint(colours, weights, theme.variables.get("cursor-ground", theme.primary), ansi=theme.ansi)

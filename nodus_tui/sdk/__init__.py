@@ -12,10 +12,13 @@ process with NODUS_IN_PROCESS=1, an API with NODUS_URL. `nodus.aio` has the same
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.sweep import SweepStatus
 from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
+from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.sdk import aio
 from nodus_tui.sdk.bridge import BRIDGE
 from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, check_environment, sandboxes, submit_many
+from nodus_tui.sdk.sweeps import Sweep
 from nodus_tui.sdk.values import Answer, Case, EvaluationStatus, GroupStatus, Results
 
 __all__ = [
@@ -37,6 +40,9 @@ __all__ = [
     "Results",
     "RunPhase",
     "SandboxFact",
+    "Sweep",
+    "SweepResults",
+    "SweepStatus",
     "Verdict",
     "aio",
     "check_environment",

@@ -114,3 +114,25 @@ def group_document(
     if inputs:
         spec["inputs"] = list(inputs)
     return _document("AgentGroup", name, spec, project, labels)
+
+
+def sweep_document(
+    name: str,
+    *,
+    template: Mapping[str, object],
+    matrix: Mapping[str, object],
+    max_cost: Money,
+    max_parallel: int,
+    repetitions: int,
+    project: str | None,
+    labels: Mapping[str, str] | None,
+) -> dict[str, object]:
+    """A Sweep."""
+    spec: dict[str, object] = {
+        "maxCostUSD": checked_money(max_cost, "max_cost"),
+        "maxParallel": max_parallel,
+        "repetitions": repetitions,
+        "template": dict(template),
+        "matrix": dict(matrix),
+    }
+    return _document("Sweep", name, spec, project, labels)

@@ -113,9 +113,9 @@ class NodusApp(App[int], inherit_bindings=False):
             feed=self.feed,
             now=clock,
             author=_login_name(),
-            copy_file=(state_folder or Path.home()) / "copied.txt",
+            copy_file=None if in_browser else (state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
-            whose_work=lambda: whose_work(self.info, linked=isinstance(backend, Linked)),
+            whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=isinstance(backend, Linked)),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
             situation=self.situation,
         )
@@ -160,18 +160,33 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def situation(self) -> Situation:
         """From where the person looks on, as far as is known."""
-        return Situation(viewer=self.info is not None and self.info.role == "viewer", keys=self._keys)
+        playback = self.services.playback()
+        return Situation(
+            viewer=self.info is not None and self.info.role == "viewer",
+            browser=self.in_browser,
+            recording=playback.of if playback is not None else "",
+            keys=self._keys,
+        )
 
     def on_mount(self) -> None:
         """Open the first view and read the stream."""
         self.push_screen(CampaignsScreen(self.services))
         if self.start_at is not None:
             self.push_screen(GroupScreen(self.services, self.start_at))
+        self._open_first()
         self.set_interval(TICK_SECONDS, self._tick)
         self.run_worker(self.feed.run(), exit_on_error=True)
         self.run_worker(self._introduce(), exit_on_error=True)
         self.set_interval(ROLE_SECONDS, self.look_who_works)
         self.set_interval(FAR_SECONDS, self._look_afar)
+
+    def _open_first(self) -> None:
+        name, _, group = self.first_view.partition("/")
+        entry = destination(name)
+        if group:
+            self.push_screen(GroupScreen(self.services, group))
+        elif entry is not None and entry.view is not CampaignsScreen.VIEW:
+            self.push_screen(make_screen(entry, self.services))
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
@@ -264,11 +279,23 @@ class NodusApp(App[int], inherit_bindings=False):
         screen = self.screen
         link = self.services.link()
         lost = self.feed.connection.state == "lost" or (link is not None and not link.connected)
-        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving()):
+        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving() or self._plays(screen)):
             screen.show()
         self._was_lost = lost
         if isinstance(screen, ViewScreen) and screen.is_mounted:
             self._tell_of_budgets(screen)
+
+    def _plays(self, screen: ViewScreen) -> bool:
+        """Whether a recording moves; one that is to be shown again and again begins anew at its end."""
+        playback = self.services.playback()
+        if playback is None or playback.paused:
+            return False
+        if playback.ended and playback.loops:
+            # Imported here: only recordings need it.
+            from nodus_tui.screens.playing import move_to  # noqa: PLC0415
+
+            self.run_worker(move_to(screen, 0.0), exit_on_error=True)
+        return True
 
     def _tell_of_budgets(self, screen: ViewScreen) -> None:
         """Thresholds of budgets that were reached: once, in whatever view is open; one that came under a dialog when that is closed."""
@@ -407,6 +434,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _what_goes_on(self) -> str | None:
         """What the person who leaves should know: the work of another process goes on, or nobody does it."""
+        if self.services.playback() is not None:
+            return None
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
         jobs = self.feed.jobs.going()
         if self.info is None or self.info.scheduling or not going:
@@ -496,13 +525,22 @@ async def show_console(
     theme_folders: tuple[Path, ...] = (),
     state_folder: Path | None = None,
     starts_anew: bool = False,
+    first_view: str = "",
+    in_browser: bool = False,
 ) -> int:
     """Show the console on an open backend until the person leaves; gives the exit code. The backend stays open.
 
     What nobody expected ends the screen, and is raised here when the terminal is whole again and the work of this process is stopped.
     """
     app = NodusApp(
-        backend, start_at=start_at, settings=settings, theme_folders=theme_folders, state_folder=state_folder, starts_anew=starts_anew
+        backend,
+        start_at=start_at,
+        settings=settings,
+        theme_folders=theme_folders,
+        state_folder=state_folder,
+        starts_anew=starts_anew,
+        first_view=first_view,
+        in_browser=in_browser,
     )
     with _signals_handled(app):
         result = await app.run_async(mouse=app.settings.mouse)
@@ -522,6 +560,8 @@ def run_console(
     *,
     start_at: str | None = None,
     starts_anew: bool = False,
+    first_view: str = "",
+    in_browser: bool = False,
 ) -> int:
     """Show the console on a backend: the one that `reach` gives, else the one that the options open in this process.
 
@@ -538,8 +578,10 @@ def run_console(
                 start_at=start_at,
                 settings=settings,
                 theme_folders=themes,
-                state_folder=options.home,
+                state_folder=None if in_browser else options.home,
                 starts_anew=starts_anew,
+                first_view=first_view,
+                in_browser=in_browser,
             )
 
     return asyncio.run(whole())

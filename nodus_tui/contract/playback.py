@@ -49,3 +49,12 @@ class Replayed(Protocol):
     def jump(self, place: float) -> None:
         """Show what was at that place, or at the nearest end. Who holds states takes a snapshot anew."""
         ...
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A backend that writes down what it shows."""
+
+    def words(self) -> str:
+        """How the recording stands, in a few words for a status line."""
+        ...

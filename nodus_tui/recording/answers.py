@@ -43,7 +43,8 @@ class RecordedAnswers:
         before = [each for each in found if each.at <= place]
         if not before:
             detail = f"the recording holds {words} from {place_text(found[0].at)} on, and stands at {place_text(place)}"
-            raise NodusError(ErrorCode.NOT_FOUND, detail)
+            # Whoever asks again later is given it, unlike what is not there at all.
+            raise NodusError(ErrorCode.UNAVAILABLE, detail)
         return self._reader.line(before[-1].line)
 
     def first(self, what: str) -> float | None:

@@ -234,6 +234,9 @@ def copy_row(screen: ViewScreen, texts: tuple[tuple[str, str], ...]) -> None:
     text = "\t".join(value.strip() for _, value in texts)
     screen.app.copy_to_clipboard(text)
     target = screen.services.copy_file
+    if target is None:
+        screen.notice("Copied the row to the clipboard, where the browser allows it.", Tone.GOOD)
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import View, action_by_id, actions_of, opened_view, refusal
+from nodus_tui.view_state.playback_words import playback_line
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
@@ -80,6 +81,8 @@ class ViewScreen(Screen[None]):
         with Vertical(id="body"):
             yield from self.body()
         yield SpanBlock(widget_id="small", keep_height=True)
+        if self.services.playback() is not None:
+            yield SpanBlock(widget_id="playback")
         yield SpanBlock(widget_id="status")
         yield SpanBlock(widget_id="keys", keep_height=True)
 
@@ -94,6 +97,9 @@ class ViewScreen(Screen[None]):
     def moving(self) -> bool:
         """Whether something shown here changes with the time alone."""
         return False
+
+    def reread(self) -> None:
+        """Ask anew for what was asked for once: a recording stands elsewhere now."""
 
     def focus_home(self) -> None:
         """Where keys go when nothing else has them."""
@@ -133,6 +139,9 @@ class ViewScreen(Screen[None]):
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
         self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offer(), self.services.situation()),))
         self.part("status", SpanBlock).show(self._status_lines)
+        playback = self.services.playback()
+        if playback is not None:
+            self.part("playback", SpanBlock).show(lambda width: (playback_line(playback, width),))
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
         *before, here = self.crumbs()
@@ -156,8 +165,9 @@ class ViewScreen(Screen[None]):
         if self._notice:
             most = 4 if len(self._notice) == 1 else self.size.height * 2 // 3
             return clipped((line(" ", *each) for each in self._notice), width - 1, most)
-        parts = self.status_parts()
-        return ((Span(" "), *joined(parts)),)
+        recorded = self.services.recorded()
+        recorded_line = line(Span(f"● {recorded}", Tone.MARK)) if recorded else ()
+        return ((Span(" "), *joined((recorded_line, *self.status_parts()))),)
 
     def notice(self, text: str, tone: Tone = Tone.INFO) -> None:
         """Tell the person something in the status line, for a while."""
@@ -240,6 +250,11 @@ class ViewScreen(Screen[None]):
     def _doer(self, action_id: str) -> Callable[[], Awaitable[object] | None]:
         if opened_view(action_id) is not None:
             return partial(self.app.run_action, f"go_to('{action_id}')")
+        if action_by_id(action_id).playback:
+            # Imported here: it knows the views, and only recordings need it.
+            from nodus_tui.screens.playing import play  # noqa: PLC0415
+
+            return partial(play, self, action_id)
         doer: Callable[[], Awaitable[object] | None] = getattr(self, f"do_{action_id}")
         return doer
 

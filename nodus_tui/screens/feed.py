@@ -71,6 +71,10 @@ class LiveFeed:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
 
+    async def reload(self) -> None:
+        """Take the whole state anew, for the backend shows another time now. Raises NodusError when it cannot give it."""
+        await self._load()
+
     async def _load(self) -> None:
         snapshot = await self._backend.snapshot()
         for state in self._states:

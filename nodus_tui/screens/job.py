@@ -61,7 +61,12 @@ class JobScreen(ViewScreen):
     def on_mount(self) -> None:
         """Keys go to the log, which is read from now on."""
         self.focus_home()
-        self.run_worker(self._read(), exit_on_error=True)
+        self.reread()
+
+    def reread(self) -> None:
+        """Read the log from its end on."""
+        self.tail = LogTail()
+        self.run_worker(self._read(self.tail), exclusive=True, group="log", exit_on_error=True)
 
     def focus_home(self) -> None:
         """Keys go to the log."""
@@ -106,11 +111,11 @@ class JobScreen(ViewScreen):
             lines = wrapped((line(muted(words)),), pane.text_width)
         pane.show(lines)
 
-    async def _read(self) -> None:
+    async def _read(self, tail: LogTail) -> None:
         """Read the log to its end, as long as this view stands."""
-        while not self.tail.ended:
+        while not tail.ended:
             try:
-                piece = await self.services.backend.job_log(self.job_name, after=self.tail.place, wait_seconds=_WAIT_SECONDS)
+                piece = await self.services.backend.job_log(self.job_name, after=tail.place, wait_seconds=_WAIT_SECONDS)
             except NodusError as error:
                 self._problem = error.detail
                 self.show()
@@ -118,9 +123,9 @@ class JobScreen(ViewScreen):
                     return
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            first = not self.tail.read
+            first = not tail.read
             self._problem = ""
-            if self.tail.take(piece):
+            if tail.take(piece):
                 self.show()
                 if first:
                     self.call_after_refresh(self.part("log", TextPane).action_to_end)

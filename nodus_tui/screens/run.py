@@ -149,6 +149,11 @@ class RunScreen(ViewScreen):
         else:
             self._show_talk()
 
+    def reread(self) -> None:
+        """The conversation is another one at another time."""
+        self.state.transcript_failed()
+        self._problem = ""
+
     def on_text_pane_resized(self) -> None:
         """Wrap for the new width."""
         self._show_talk()

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from nodus_tui.contract.backend import Backend, Linked, LinkState
+from nodus_tui.contract.playback import Playback, Recorded, Replayed
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.view_state.key_actions import Situation
 
@@ -20,8 +21,8 @@ class Services:
     """The time, in the zone in which clock times are shown."""
     author: str
     """Who acts: a login name."""
-    copy_file: Path
-    """Where `y` also writes what it copies, for terminals without a clipboard."""
+    copy_file: Path | None
+    """Where `y` also writes what it copies, for terminals without a clipboard; None for a browser, which has no part in these files."""
     folder: Path
     """Where spec files are looked for."""
 
@@ -33,6 +34,14 @@ class Services:
 
     situation: Callable[[], Situation]
     """From where the person looks on: what they cannot do from there is neither shown nor done."""
+
+    def playback(self) -> Playback | None:
+        """How the showing of a recording stands; None where what is shown is the present."""
+        return self.backend.playback if isinstance(self.backend, Replayed) else None
+
+    def recorded(self) -> str:
+        """How the recording of what is shown stands, in a few words; empty where nothing is recorded."""
+        return self.backend.words() if isinstance(self.backend, Recorded) else ""
 
     def link(self) -> LinkState | None:
         """How the way to a backend in another process stands; None in process."""

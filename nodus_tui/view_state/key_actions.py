@@ -147,6 +147,12 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("reload", ("r",), "read again", "Read the file again after a change.", (View.ESTIMATE,), palette=False),
     KeyAction("minutes", ("m",), "minutes a case", "Estimate with another number of minutes a case.", (View.ESTIMATE,), palette=False),
     KeyAction("leave", ("escape", "backspace"), "cancel", "Go back and launch nothing.", (View.ESTIMATE,), palette=False),
+    KeyAction("pause", ("P",), "pause", "Stop the recording, or let it go on; from its end it begins again.", _LIVE, playback=True),
+    KeyAction("faster", ("greater_than_sign",), "faster", "Show the recording faster.", _LIVE, playback=True),
+    KeyAction("slower", ("less_than_sign",), "slower", "Show the recording more slowly.", _LIVE, footer=False, playback=True),
+    KeyAction("ahead", ("right",), "ahead", "Jump ahead in the recording.", _LIVE, footer=False, playback=True),
+    KeyAction("behind", ("left",), "behind", "Jump back in the recording.", _LIVE, footer=False, playback=True),
+    KeyAction("place", ("at",), "to a place", "Jump to a place of the recording: 1:30, or 50%.", _LIVE, footer=False, playback=True),
     KeyAction("palette", ("ctrl+p",), "palette", "Find an action by its name.", _LIVE, footer=False, palette=False),
     KeyAction("help", ("question_mark", "f1"), "help", "Show all keys.", (*_LIVE, View.ESTIMATE), palette=False),
     KeyAction("quit", ("q", "ctrl+c"), "quit", "Leave; asks first where work would stop.", (*_LIVE, View.ESTIMATE)),
@@ -209,6 +215,18 @@ def keys_markdown(situation: Situation = USUAL) -> str:
             lines.append(f"| {keys} | {action.id} | {action.help} |")
         lines.append("")
     lines += [
+        "## In a recording",
+        "",
+        "Beside what the views have ([replay.md](replay.md)).",
+        "",
+        "| key | action | what it does |",
+        "|---|---|---|",
+    ]
+    for action in (_with_keys(action, situation) for action in KEY_ACTIONS if action.playback):
+        keys = ", ".join(f"`{shown_key(key)}`" for key in action.keys) or "palette"
+        lines.append(f"| {keys} | {action.id} | {action.help} |")
+    lines += [
+        "",
         "In a dialog: Tab or the arrows choose a button, Enter presses it, Escape cancels. Cancel is chosen at first.",
         "",
         "Keys that tmux, screen or a terminal's flow control keep for themselves (ctrl+a, b, q, s, z) are not used.",

@@ -19,7 +19,7 @@ from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.figures import forecast_text
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
-from nodus_tui.view_state.run_columns import why_line
+from nodus_tui.view_state.run_columns import run_status, why_line
 from nodus_tui.view_state.words import GROUP_SIGNS, sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
@@ -113,8 +113,8 @@ class GroupScreen(TableScreen[AgentRun]):
 
     def offer(self) -> Offer:
         """What is interrupted goes on with a key; so do runs that wait at their own caps."""
-        group = self.state.group
-        interrupted = bool(self.state.phases[RunPhase.INTERRUPTED])
+        group, run = self.state.group, self.table.cursor_item
+        interrupted = run is not None and run_status(run).phase is RunPhase.INTERRUPTED
         interrupted = interrupted or (group is not None and status_of(group).phase is GroupPhase.INTERRUPTED)
         now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
         return Offer(now=frozenset(action for action, holds in now.items() if holds))

@@ -17,10 +17,15 @@ from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, 
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.views import destination
+from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 
 _GOOD_MATCH = 60
+_MOST_LINES = 12
+"""Of the table, its titles included."""
+_HELP_LINES = 2
 
 
 def _key_text(action: KeyAction) -> str:
@@ -28,8 +33,8 @@ def _key_text(action: KeyAction) -> str:
 
 
 _COLUMNS: tuple[Column[KeyAction], ...] = (
-    Column("key", "KEY", 7, lambda action, _now: line(Span(_key_text(action), Tone.KEY)), lambda _action: None),
-    Column("word", "ACTION", 12, lambda action, _now: line(action.word), lambda action: action.word, grow=4),
+    Column("key", "KEY", 6, lambda action, _now: line(Span(_key_text(action), Tone.KEY)), lambda _action: None),
+    Column("word", "ACTION", 13, lambda action, _now: line(action.word), lambda action: action.word),
     Column("help", "", 20, lambda action, _now: line(muted(action.help)), lambda _action: None, grow=200),
 )
 
@@ -39,7 +44,8 @@ class ActionChooser(ModalScreen[str | None]):
 
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
-    ActionChooser LineTable { height: 12; margin-top: 1; }
+    ActionChooser LineTable { margin-top: 1; }
+    ActionChooser #whole { margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False, priority=True),
@@ -54,7 +60,7 @@ class ActionChooser(ModalScreen[str | None]):
         self.now = now
         self.question = question
         self.actions = tuple(actions)
-        self.rows: Rows[KeyAction] = Rows(_COLUMNS, sort="key")
+        self.rows: Rows[KeyAction] = Rows(_COLUMNS)
         self._offer(self.actions)
 
     def compose(self) -> ComposeResult:
@@ -63,7 +69,25 @@ class ActionChooser(ModalScreen[str | None]):
             entry = TextEntry(placeholder=self.question, id="words")
             entry.cursor_blink = False
             yield entry
-            yield LineTable(self.rows, self.now(), widget_id="actions")
+            table: LineTable[KeyAction] = LineTable(self.rows, self.now(), widget_id="actions")
+            table.styles.height = min(_MOST_LINES, len(self.actions) + 1)
+            yield table
+            yield SpanBlock(widget_id="whole", keep_height=True)
+
+    def on_mount(self) -> None:
+        """Room for the longest sentence: a dialog that grew and shrank would be hard to look at."""
+        self.query_one("#whole", SpanBlock).styles.height = _HELP_LINES
+        self._show_whole()
+
+    def on_line_table_cursor_moved(self) -> None:
+        """Another action is selected."""
+        self._show_whole()
+
+    def _show_whole(self) -> None:
+        """The sentence of the selected action, which its row may have cut off."""
+        action = self.query_one(LineTable).cursor_item
+        said = line(muted(action.help)) if isinstance(action, KeyAction) else line(Span("Nothing has that name.", Tone.WARN))
+        self.query_one("#whole", SpanBlock).show(lambda width: clipped((said,), width, _HELP_LINES))
 
     def _offer(self, actions: Iterable[KeyAction]) -> None:
         self.rows.clear()

@@ -15,9 +15,9 @@ def _comparable(value: SortValue) -> tuple[bool, SortValue]:
 
 
 class Rows(Generic[Item]):
-    """Items by key, sorted and filtered."""
+    """Items by key, sorted and filtered; without a column to sort by in the order of their arrival."""
 
-    def __init__(self, columns: Sequence[Column[Item]], *, sort: str, descending: bool = False) -> None:
+    def __init__(self, columns: Sequence[Column[Item]], *, sort: str = "", descending: bool = False) -> None:
         self.columns = tuple(columns)
         self.sort_key = sort
         self.descending = descending
@@ -31,6 +31,8 @@ class Rows(Generic[Item]):
         """How often all items were sorted: only a person's own choice of order or filter does that."""
 
     def _sorter(self, key: str) -> Callable[[Item], SortValue]:
+        if not key:
+            return lambda _item: None
         return next(column.sort for column in self.columns if column.key == key)
 
     def __len__(self) -> int:

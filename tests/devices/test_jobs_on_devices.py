@@ -63,7 +63,7 @@ async def test_a_job_sees_its_devices_and_pays_for_them_and_gives_them_back(tmp_
         (tmp_path / "home/jobs/work/work").mkdir(parents=True, exist_ok=True)
         os.mkfifo(tmp_path / "home/jobs/work/work/pipe")
         assert await log_with(backend, "hardware=") == f"cuda={one.uuid},{two.uuid} nvidia={one.uuid},{two.uuid} hardware=H100\n"
-        _, status = await job_now(backend)
+        status = await until(backend, "Running")
         assert (status.devices, status.hardware, status.rate_usd) == ((one.uuid, two.uuid), "H100", Decimal(144))
         assert status.device_names == ("0 NVIDIA H100 80GB HBM3", "1 NVIDIA H100 80GB HBM3")
         assert {one.uuid, two.uuid} <= held().keys()
@@ -235,8 +235,7 @@ async def test_electricity_is_booked_as_it_was_measured(tmp_path: Path, nvml: Nv
     nvml.tell(one)
     async with workspace(tmp_path, configuration(electricity={"usdPerKWh": "1000"})) as backend:
         await backend.apply(job(command="echo up; sleep 300", hardware="H100", maxCostUSD="50"))
-        await log_with(backend, "up")
-        _, status = await job_now(backend)
+        status = await until(backend, "Running")
         assert status.rate_usd == Decimal(700), "700 W at most"
         assert "the electricity that they take" in " ".join(status.notes)
         one.figures["energy"] = 1_036_000

@@ -1,7 +1,6 @@
 """A device is taken once on a machine, by whichever process, and free again when that one is gone, however it ended."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -88,13 +87,10 @@ def test_all_or_none(device: str) -> None:
 
 
 def test_whoever_inherits_a_claim_holds_it_on(device: str) -> None:
-    reading, writing = os.pipe()
     with mine(device) as made:
-        heir = subprocess.Popen(["sh", "-c", f"read -r _ <&{reading}"], pass_fds=(*made.descriptors, reading))
-    os.close(reading)
+        heir = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=made.descriptors)
     assert taken(device)
-    os.close(writing)
-    heir.wait()
+    heir.communicate()
     assert not taken(device)
 
 

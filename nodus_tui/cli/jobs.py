@@ -14,7 +14,7 @@ from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.signals import stop_on_signals
 from nodus_tui.cli.targets import JOB_WORDS, job_of
 from nodus_tui.contract.backend import Backend
-from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.job import Job, JobStatus, Serving
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.text import safe_text
 
@@ -61,6 +61,12 @@ async def job_named(backend: Backend, name: str) -> AnyJob:
 def target_of(job: AnyJob) -> str:
     """How the command line names it."""
     return f"{JOB_WORDS[job.kind]}/{job.name}"
+
+
+def server_words(name: str, serve: Serving) -> str:
+    """What is to be known of a job that serves, which nobody waits for."""
+    until = "until it is killed, or meets its cap" if serve.keep else "while groups at work name that family"
+    return f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output"
 
 
 def writer_to(stream: Any, *, prefix: str = "") -> Write:

@@ -73,6 +73,10 @@ def test_run_with_a_server_that_does_not_start_stalls_with_code_4_and_says_what_
     assert done.exit_code == 4, done.stderr
     assert "hello is stalled: the model server of qwen has ended: job qwen-server (Failed, it exited with 1)" in done.stderr
     assert "`nodus-tui retry job/qwen-server` starts it again" in done.stderr
+    again = nodus("retry", "job/qwen-server")
+    assert again.exit_code == 0, again.stderr
+    assert "qwen-server is tried again (attempt 2)" in again.stderr
+    assert "qwen-server serves qwen while groups at work name that family" in again.stderr
 
 
 def test_run_of_a_server_alone_does_not_wait(workspace: Workspace, nodus: Callable[..., Result]) -> None:

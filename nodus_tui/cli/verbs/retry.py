@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import click
 
 from nodus_tui.cli.acting import act, act_and_wait
+from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.jobs import wait_for_jobs
+from nodus_tui.cli.jobs import job_named, server_words, wait_for_jobs
 from nodus_tui.cli.options import TargetType, gate_options, output_option, why_option
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.summary import FORMATS
@@ -17,6 +18,7 @@ from nodus_tui.cli.waiting import WaitOptions
 from nodus_tui.contract.actions import Action, Retry, RetryCells, RetryJob
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.phases import Reason, Verdict
+from nodus_tui.contract.resources.job import Job
 
 _REASONS = (
     Reason.INFRASTRUCTURE_FAILURE,
@@ -100,6 +102,10 @@ def _retry_job(target: str, why: str, output: str, *, no_wait: bool, quiet: bool
     async def wait(backend: Backend) -> int:
         (action,) = await plan(backend)
         say((await backend.act(action)).message)
+        job = await job_named(backend, action.name)
+        if isinstance(job, Job) and job.spec.serve is not None:
+            say(server_words(job.name, job.spec.serve))
+            return Exit.DONE
         return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet)
 
     return act(plan, "json" if output == "json" else "table") if no_wait else with_backend("work", wait)

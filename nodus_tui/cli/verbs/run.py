@@ -159,8 +159,7 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str, servers: 
 
 def _tell_servers(servers: Mapping[str, Serving]) -> None:
     for name, serve in servers.items():
-        until = "until it is killed, or meets its cap" if serve.keep else "while groups at work name that family"
-        say(f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output")
+        say(server_words(name, serve))
 
 
 def _applied_sweeps(outcome: ApplyOutcome) -> tuple[str, ...]:

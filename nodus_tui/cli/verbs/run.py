@@ -10,7 +10,7 @@ import click
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.jobs import AnyJob, wait_for_jobs
+from nodus_tui.cli.jobs import AnyJob, server_words, wait_for_jobs
 from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend

@@ -10,6 +10,7 @@ from nodus_tui.contract.money import NANO_PER_USD, display_usd, usd_from_nano
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.devices import given_words, hardware_words, waiting_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.files import size_text
 from nodus_tui.view_state.filtering import Filter, Searchable
@@ -60,9 +61,13 @@ def _share_cell(job: Job, now: datetime) -> Line:
     return bar(used, 6, Tone.WARN if used >= 0.9 else Tone.INFO)
 
 
-def _reason_cell(job: Job, _now: datetime) -> Line:
+def _waiting(status: JobStatus, now: datetime) -> str:
+    return waiting_words(status.message, status.until, status.until_kind, now)
+
+
+def _reason_cell(job: Job, now: datetime) -> Line:
     status = job_status(job)
-    return line(muted(status.message or status.reason or command_words(job)))
+    return line(muted(_waiting(status, now) or status.reason or command_words(job)))
 
 
 def _seconds(job: Job) -> float | None:
@@ -182,7 +187,8 @@ class JobsState:
 def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
     """One job in lines: why it is as it is, its time and money, what it runs, what was kept of it."""
     status, sign = job_status(job), job_sign(job_status(job))
-    why = line(Span(f"{sign.glyph} {': '.join(part for part in (status.reason or '', status.message) if part) or sign.word}", sign.tone))
+    said = ": ".join(part for part in (status.reason or "", _waiting(status, now)) if part) or sign.word
+    why = line(Span(f"{sign.glyph} {said}", sign.tone))
     cost, cap = cost_now(job, now), job.spec.max_cost_usd
     used = share(cost, cap)
     money = line(
@@ -223,7 +229,9 @@ def _serves(job: Job, now: datetime) -> Line:
 
 def _times(job: Job, now: datetime) -> tuple[Line, ...]:
     status, spec = job_status(job), job.spec
-    machine = line(muted(f"{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")))
+    asked = hardware_words(spec)
+    devices = "" if asked == "CPU" else f"{given_words(status.hardware, status.device_names) or asked}, "
+    machine = line(muted(f"{devices}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")))
     if status.started_at is None:
         return (line(muted(f"created {clock_text(status.created_at, now)}")), machine)
     started = line(muted(f"started {clock_text(status.started_at, now)}"))

@@ -8,7 +8,8 @@ from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.devices import until_text
+from nodus_tui.view_state.figures import NOTHING, bar, count_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
@@ -96,7 +97,7 @@ def why_line(run: AgentRun, now: datetime) -> Line:
     status = run_status(run)
     if status.phase is RunPhase.SUCCEEDED and status.verdict is not None and status.verdict.scored:
         return ()
-    until = f"until {clock_text(status.until, now)}" if status.until is not None else ""
+    until = until_text(status.until, status.until_kind, now) if status.until is not None else ""
     words = REASON_WORDS[status.reason] if status.reason is not None and status.reason is not Reason.ANSWERED else ""
     if status.phase is RunPhase.PENDING and status.reason is Reason.MAX_COST_REACHED:
         words = "the group's cap"

@@ -72,6 +72,7 @@ _PAUSED = {
     Reason.RETRYING: Sign("~", "Retrying", Tone.WARN),
     Reason.DISK_ALMOST_FULL: Sign("~", "Disk full", Tone.WARN),
     Reason.WAITING_FOR_SANDBOX: Sign("~", "No sandbox", Tone.WARN),
+    Reason.WAITING_FOR_DEVICE: Sign("~", "No device", Tone.WARN),
     Reason.WAITING_FOR_MODEL: Sign("~", "No model", Tone.WARN),
 }
 
@@ -82,6 +83,7 @@ REASON_WORDS: dict[Reason, str] = {
     Reason.RETRYING: "the next try",
     Reason.DISK_ALMOST_FULL: "disk space",
     Reason.WAITING_FOR_SANDBOX: "a sandbox",
+    Reason.WAITING_FOR_DEVICE: "a device",
     Reason.WAITING_FOR_MODEL: "its model",
     Reason.SANDBOX_LIMIT_REACHED: "sandbox limit",
     Reason.ANSWERED: "answered",

@@ -2,11 +2,16 @@
 
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nodus_tui.cli.failures import say
 from nodus_tui.contract.backend import Backend
+
+if TYPE_CHECKING:
+    from nodus_tui.recording.recording_backend import RecordingBackend
 
 
 def _lacking() -> str:
@@ -28,8 +33,11 @@ def has_terminal() -> bool:
     return not _lacking()
 
 
-def open_console() -> int:
-    """The console on the user's workspace; gives its exit code. Raises UsageError without a terminal."""
+def open_console(*, record_to: str | None = None) -> int:
+    """The console on the user's workspace; gives its exit code. Raises UsageError without a terminal.
+
+    With `record_to`, what it shows is written to that file, which must be new.
+    """
     if lacking := _lacking():
         raise click.UsageError(lacking)
     # Checked before the import: a configuration that names no file is told without loading a screen.
@@ -44,7 +52,18 @@ def open_console() -> int:
         backend = await connect("work", waiting=lambda sentence: None if shown else say(sentence))
         # From here on the screen has the terminal, and tells of the link itself.
         shown.append(True)
-        return backend
+        if record_to is None:
+            return backend
+        from nodus_tui.cli.recordings import begin_recording  # noqa: PLC0415 - few consoles are recorded
+
+        recordings.append(await begin_recording(backend, Path(record_to)))
+        return recordings[0]
 
     shown: list[bool] = []
-    return run_console(options, reach)
+    recordings: list[RecordingBackend] = []
+    code = run_console(options, reach)
+    if recordings:
+        from nodus_tui.cli.recordings import tell_recorded  # noqa: PLC0415 - see above
+
+        tell_recorded(recordings[0])
+    return code

@@ -34,6 +34,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "keys": ("keys", "The console's keys, with those of your configuration."),
     "schema": ("schema", "JSON Schema of a kind, for editors and checks."),
     "scheduler": ("scheduler", "The process that does the work: status, start, stop, logs."),
+    "record": ("record", "Write down what the workspace does, for a replay."),
+    "replay": ("replay", "Show a recording again, in the console or as text."),
     "serve": ("serve", "Let other machines look and act: the API over TCP."),
     "token": ("token", "Create, list and revoke the tokens of that API."),
     "doctor": ("doctor", "Check this machine, the workspace and the models."),
@@ -78,8 +80,9 @@ class VerbGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", message="nodus-tui %(version)s")
 @click.option("--in-process", is_flag=True, help="Do the work in this process, for as long as it runs (NODUS_IN_PROCESS=1).")
 @click.option("--connect", "url", metavar="URL", help="Ask the API at this URL (NODUS_URL), with the token of NODUS_TOKEN.")
+@click.option("--record", "record_to", type=click.Path(dir_okay=False), metavar="FILE", help="The console writes down what it shows.")
 @click.pass_context
-def cli(ctx: click.Context, url: str | None, *, in_process: bool) -> None:
+def cli(ctx: click.Context, url: str | None, record_to: str | None, *, in_process: bool) -> None:
     """The console for agent eval campaigns: launch, watch, cap, and read verdicts with their error bars.
 
     Without a verb it opens the full-screen console. NODUS_HOME names the state folder, NODUS_CONFIG the configuration file.
@@ -92,7 +95,9 @@ def cli(ctx: click.Context, url: str | None, *, in_process: bool) -> None:
     if ctx.invoked_subcommand is None:
         from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
 
-        ctx.exit(open_console())
+        ctx.exit(open_console(record_to=record_to))
+    if record_to is not None:
+        raise click.UsageError("--record belongs to the console; `nodus-tui record FILE` records without one")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -58,3 +58,9 @@ class Recorded(Protocol):
     def words(self) -> str:
         """How the recording stands, in a few words for a status line."""
         ...
+
+
+def place_text(seconds: float) -> str:
+    """A place in a recording as people read it: `0:42`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -7,6 +7,7 @@ from typing import TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
+from nodus_tui.contract.playback import place_text
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.recording.logs import part_of, put_together
 from nodus_tui.recording.reading import Answered, RecordingReader, question_of
@@ -81,9 +82,3 @@ def _log_pieces(reader: RecordingReader) -> dict[str, list[Answered]]:
     for pieces in found.values():
         pieces.sort(key=lambda each: each.line)
     return found
-
-
-def place_text(seconds: float) -> str:
-    """A place as people read it: `0:42`, `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
-from nodus_tui.view_state.key_actions import View, action_by_id, actions_of, opened_view, refusal
+from nodus_tui.view_state.key_actions import View, action_by_id, every_action_of, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
@@ -50,7 +50,7 @@ def bindings_of(view: View) -> list[Binding]:
             show=False,
             id=f"{view.value}.{action.id}",
         )
-        for action in actions_of(view)
+        for action in every_action_of(view)
         if action.keys
     ]
 
@@ -237,7 +237,9 @@ class ViewScreen(Screen[None]):
     def run_action_id(self, action_id: str) -> None:
         """Do an action by its id; those that ask or wait run beside the screen."""
         if refused := refusal(action_by_id(action_id), self.services.situation()):
-            self.notice(refused, Tone.WARN)
+            # Keys that only a recording has are no mistake to speak of elsewhere.
+            if not action_by_id(action_id).playback:
+                self.notice(refused, Tone.WARN)
             return
         result = self._doer(action_id)()
         if isawaitable(result):

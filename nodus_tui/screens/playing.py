@@ -1,10 +1,10 @@
 """Moving about in a recording: what its keys do, the same in every view."""
 
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.playback import Replayed
+from nodus_tui.contract.playback import Replayed, place_text
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.cells import Tone, line
-from nodus_tui.view_state.playback_words import next_speed, place_of, place_text, speed_text, step_of
+from nodus_tui.view_state.playback_words import next_speed, place_of, speed_text, step_of
 from nodus_tui.widgets.dialogs import PromptDialog
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "View",
     "action_by_id",
     "actions_of",
+    "every_action_of",
     "key_words",
     "keys_markdown",
     "opened_view",
@@ -177,6 +178,11 @@ def refusal(action: KeyAction, situation: Situation) -> str:
 def actions_of(view: View, situation: Situation = USUAL) -> tuple[KeyAction, ...]:
     """What works in a view from there, in the order of the list, each with the keys that it has there."""
     return tuple(_with_keys(action, situation) for action in KEY_ACTIONS if view in action.views and not refusal(action, situation))
+
+
+def every_action_of(view: View) -> tuple[KeyAction, ...]:
+    """What works in a view from anywhere."""
+    return tuple(action for action in KEY_ACTIONS if view in action.views)
 
 
 def _with_keys(action: KeyAction, situation: Situation) -> KeyAction:

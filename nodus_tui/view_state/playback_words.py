@@ -2,7 +2,7 @@
 
 from math import inf, isinf
 
-from nodus_tui.contract.playback import Playback
+from nodus_tui.contract.playback import Playback, place_text
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, strong
 from nodus_tui.view_state.figures import bar, share
 
@@ -25,12 +25,6 @@ def next_speed(speed: float, by: int) -> float:
 def step_of(playback: Playback) -> float:
     """How far a step leads, in recorded seconds."""
     return max(_LEAST_STEP, playback.length / _STEPS)
-
-
-def place_text(seconds: float) -> str:
-    """A place in a recording: `0:42`, `1:02:03`."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 def place_of(typed: str, length: float) -> float | None:

@@ -1,0 +1,96 @@
+"""A recording as lines of text: what changed, when. For pipes, screen readers, and terminals that can draw nothing."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue, ValidationError
+
+from nodus_tui.contract.events import Event, EventBatch
+from nodus_tui.contract.playback import place_text
+from nodus_tui.recording.lines import ACTED, BATCH, END, LOST, SNAPSHOT
+from nodus_tui.recording.reading import RecordingReader
+from nodus_tui.recording.state import FIELDS, RecordedState
+
+_TOLD = ("phase", "reason", "verdict", "blocking", "message")
+"""Fields of a status whose change is worth a line; figures that count on are not."""
+_PLACE = 9
+
+
+class RecordedLines:
+    """The lines of a recording, one line of the file after the other. They quote foreign text, which is for safe_text only."""
+
+    def __init__(self, reader: RecordingReader) -> None:
+        self._reader = reader
+        self._before: dict[tuple[str, str], dict[str, JsonValue]] = {}
+
+    def of(self, place: int) -> Iterator[str]:
+        """What one line of the file tells."""
+        kind = self._reader.kinds[place]
+        seconds = self._reader.times[place]
+        at = f"{place_text(seconds)}.{int(seconds % 1 * 10)}".rjust(_PLACE)
+        for text in self._texts(kind, self._reader.line(place)):
+            yield f"{at}  {text}"
+
+    def _texts(self, kind: str, document: dict[str, JsonValue]) -> Iterator[str]:
+        if kind == BATCH:
+            try:
+                batch = EventBatch.model_validate(document.get("answer"))
+            except (ValidationError, RecursionError):
+                return
+            for event in batch.events:
+                yield from self._event(event)
+        elif kind == SNAPSHOT:
+            yield from self._snapshot(document.get("answer"))
+        elif kind == ACTED:
+            yield _acted(document.get("asked"), document.get("answer"), document.get("problem"))
+        elif kind == LOST:
+            yield f"the stream was lost: {_field(document.get('problem'), 'detail')}"
+        elif kind == END:
+            yield f"the recording ends ({_field(document, 'why') or 'closed'})"
+
+    def _event(self, event: Event) -> Iterator[str]:
+        key = (event.kind, event.name)
+        if event.change == "Deleted":
+            self._before.pop(key, None)
+            yield f"{event.kind} {event.name}: deleted"
+            return
+        before = self._before.setdefault(key, {})
+        changed = {name: event.status[name] for name in _TOLD if name in event.status and event.status[name] != before.get(name)}
+        before.update(changed)
+        words = [_word(name, value) for name, value in changed.items() if name != "message" and value not in (None, False, "")]
+        message = before.get("message")
+        if words and isinstance(message, str) and message:
+            words.append(message)
+        if words:
+            yield f"{event.kind} {event.name}: {', '.join(words)}"
+        elif event.change == "Created":
+            yield f"{event.kind} {event.name}: created"
+
+    def _snapshot(self, answer: JsonValue) -> Iterator[str]:
+        state = RecordedState()
+        state.load(answer)
+        counts = []
+        for kind in FIELDS:
+            known = state.all(kind)
+            for each in known:
+                status = each.status.to_document() if each.status is not None else {}
+                self._before[kind, each.name] = {name: status[name] for name in _TOLD if name in status}
+            if known:
+                counts.append(f"{len(known)} {kind}{'s' if len(known) != 1 else ''}")
+        yield f"the whole state: {', '.join(counts) or 'nothing yet'}"
+
+
+def _word(name: str, value: JsonValue) -> str:
+    return "blocks new work" if name == "blocking" else str(value)
+
+
+def _acted(asked: JsonValue, answer: JsonValue, problem: JsonValue) -> str:
+    who = _field(asked, "author") or "somebody"
+    what = _field(asked, "action")
+    target = _field(asked, "name") or _field(asked, "group")
+    came = _field(problem, "detail") or _field(answer, "message") or "done"
+    return f"{who}: {what}{' ' if target else ''}{target}: {came}"
+
+
+def _field(document: JsonValue, name: str) -> str:
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, str) else ""

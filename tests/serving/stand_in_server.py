@@ -71,6 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+signal.alarm(180)  # A test that failed leaves none behind for long.
 note("starts", str(os.getpid()))
 print("serving", flush=True)
 while there("never"):

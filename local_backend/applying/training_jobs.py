@@ -156,6 +156,9 @@ class TrainingJobPlanning:
             return None
         if resolved.source == "folder":
             self._fault(document, place, "its tasks are folders for agents at work, not prompts: score it with an AgentGroup")
+        if _judges_files(resolved):
+            said = "its grader judges files that an agent with tools leaves, and the harness gives words (solution: completion or text)"
+            self._fault(document, place, said)
         draw = self._draw(document, job, resolved, facts.tasks.get("test"), facts.most)
         # Which engine makes its graders' sandboxes is found out when the job is started.
         engine = "" if resolved.in_sandbox else None
@@ -250,6 +253,14 @@ class TrainingJobPlanning:
         plan.applied.append(
             AppliedDocument.model_validate({"kind": "TrainingJob", "name": job.name, "outcome": outcome, "message": message})
         )
+
+
+def _judges_files(resolved: ResolvedEnvironment) -> bool:
+    """Whether nothing but a work folder could ever be right."""
+    spec = resolved.options.get("spec")
+    grader = spec.get("grader") if isinstance(spec, dict) else None
+    in_folder = isinstance(grader, dict) and grader.get("type") in {"program", "pytest"}
+    return in_folder and isinstance(grader, dict) and grader.get("solution", "files") == "files"
 
 
 def _unfit(model: ResolvedModel) -> str:

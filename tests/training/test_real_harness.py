@@ -1,0 +1,115 @@
+"""TrainingJobs on the real lm-evaluation-harness, offline, on this machine's processors: few starts of it, for each takes ten seconds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from training_place import TrainingPlace, log_of, output, until
+
+from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
+from local_backend.training.runtime import find, look
+from nodus_tui.contract.actions import Kill, RetryJob
+from nodus_tui.contract.configuration import EvaluateSettings
+
+pytestmark = pytest.mark.timeout(240)
+
+ARITHMETIC = "nodus/arithmetic-v2@2.0.0"
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    found = find(EvaluateSettings(), os.environ)
+    if found is None:
+        assert not os.environ.get("CI"), "CI must have the harness: scripts/evaluate_environment"
+        pytest.skip("lm-evaluation-harness is not here: scripts/evaluate_environment makes its environment")
+    return Path(found.python)
+
+
+@pytest.fixture(scope="module")
+def model(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Llama, saved on this machine."""
+    folder = tmp_path_factory.mktemp("model") / "tiny, random=llama"
+    subprocess.run([python, Path(__file__).parent / "tiny_model.py", folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def real(tmp_path: Path, python: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> TrainingPlace:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    return TrainingPlace(tmp_path, python, model)
+
+
+async def test_what_is_here_says_its_versions(python: Path) -> None:
+    fact = await look(EvaluateSettings(python=str(python)), os.environ)
+    assert (fact.harness, fact.problem) == ("0.4.13", "")
+    assert fact.torch.startswith("2.13.0")
+    # It is none of ours: this process has neither.
+    assert not {"lm_eval", "torch", "transformers"} & set(sys.modules)
+
+
+async def test_benchmark_tasks_of_ones_own_are_scored_offline(real: TrainingPlace) -> None:
+    real.sums()
+    real.words()
+    parameters = {"batchSize": 4, "limit": 6, "numFewshot": 1, "seed": 3, "taskFilter": {"difficulty": "easy"}}
+    async with real.backend() as backend:
+        await backend.apply(real.benchmark("sums", "words", parameters=parameters))
+        status = await until(backend)
+        assert (status.phase, status.progress) == ("Succeeded", 1.0), await log_of(backend)
+        scores = {(each.task, each.metric): each for each in status.scores}
+        assert set(scores) == {("sums", "acc"), ("words", "exact_match")}
+        assert {each.samples for each in scores.values()} == {6}
+        acc = scores["sums", "acc"]
+        assert acc.standard_error is not None
+        # The harness's error of a mean of six, against the formula.
+        assert acc.standard_error == pytest.approx((acc.value * (1 - acc.value) / 5) ** 0.5)
+        results, provenance = await output(backend, "results.json"), await output(backend, "provenance.json")
+        assert results["tasks"]["sums"]["fewshot"] == 1
+        assert (provenance["tasks"]["sums"]["samples"], provenance["tasks"]["sums"]["of"]) == (6, 20)
+        assert len(provenance["tasks"]["sums"]["hash"]) == 64
+        assert provenance["model"]["parameters"] == 37_984
+        assert provenance["offline"] == "network namespace"
+        assert {each.path for each in status.outputs if "harness/samples_" in each.path}
+
+
+async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_own_cache(real: TrainingPlace) -> None:
+    parameters = {"limit": 60, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
+    async with real.backend() as backend:
+        one = {"hardware": ["CPU"], "cpus": 1}
+        await backend.apply(real.bundle(real.document(environment=ARITHMETIC, parameters=parameters, resources=one)))
+        await until(backend, lambda status: (status.progress or 0) > 0.02)
+        await backend.act(Kill(kind="TrainingJob", name="score"))
+        first = await until(backend)
+        assert (first.phase, first.reason) == ("Cancelled", "Killed")
+        await backend.act(RetryJob(kind="TrainingJob", name="score"))
+        second = await until(backend)
+        assert second.phase == "Succeeded", await log_of(backend)
+        provenance = await output(backend, "provenance.json")
+        assert 0 < provenance["answersFromEarlierAttempts"] < 60
+        found = (await output(backend, "results.json"))["environment"]
+        assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 60
+        by_metric = {each.metric: each for each in second.scores}
+        assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 60)
+        assert second.cost_usd > first.cost_usd
+
+
+async def test_a_served_model_is_asked_through_the_chat_endpoint(real: TrainingPlace) -> None:
+    if problem := local_model_problem():
+        assert not os.environ.get("CI"), f"CI must have the local model: {problem}"
+        pytest.skip(problem)
+    async with local_model_server() as base_url:
+        real.settings = f"models: [{{family: own, provider: openai, name: {LOCAL_MODEL}, baseURL: {base_url}, price: free}}]\n"
+        async with real.backend() as backend:
+            parameters = {"limit": 4, "seed": 42, "maxCompletionLength": 16}
+            spec = real.document(model={"uri": "family://own"}, environment=ARITHMETIC, parameters=parameters)
+            await backend.apply(real.bundle(spec))
+            status = await until(backend)
+            assert status.phase == "Succeeded", await log_of(backend)
+            found = (await output(backend, "results.json"))["environment"]
+            assert found["coverage"]["scored"] == 4
+            provenance = await output(backend, "provenance.json")
+            assert provenance["model"] == {
+                "uri": "family://own", "family": "own", "name": LOCAL_MODEL, "baseURL": base_url, "dialect": "chat"
+            }  # fmt: skip
+            assert (provenance["offline"], provenance["chatTemplate"]) == (None, True)

@@ -20,7 +20,8 @@ from pydantic import TypeAdapter
 
 from local_backend.applying.applier import Applier
 from local_backend.applying.plan import Plan
-from local_backend.budgets.book import Work
+from local_backend.boxes_here import BoxesHere
+from local_backend.budgets.book import Ceiling, Work
 from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
 from local_backend.devices.desk import DeviceDesk
@@ -35,6 +36,8 @@ from local_backend.jobs.job_devices import JobDevices
 from local_backend.models.catalogue import ModelCatalogue
 from local_backend.reading import POLL_SECONDS, Reader
 from local_backend.requests import Requests
+from local_backend.sandbox_kind.box import Around
+from local_backend.sandbox_kind.engine import BoxEngine
 from local_backend.sandboxing import SandboxDesk, file_in, files_in
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
@@ -46,7 +49,7 @@ from local_backend.sweeps.actions import SweepActions
 from local_backend.sweeps.engine import Surroundings, SweepEngine
 from local_backend.training.desk import TrainingDesk
 from nodus_tui import __version__
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
@@ -59,6 +62,16 @@ from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
@@ -129,6 +142,8 @@ class LocalBackend:
         self._scheduler: Scheduler | None = None
         self._actions: Actions | None = None
         self._jobs: JobEngine | None = None
+        self._boxes: BoxEngine | None = None
+        self._boxes_here = BoxesHere(self._desk, self._reader.boxes, lambda: self._boxes)
         self._sweeps: SweepEngine | None = None
         self._sweep_actions: SweepActions | None = None
         store.on_commit(self._wake_sweeps)
@@ -194,7 +209,8 @@ class LocalBackend:
             min_free_bytes=self._space.floor,
             work_of=self._training.work_now,
         )
-        self._scheduler.also_stopped_by_budgets = self._jobs.stop_for_budget
+        self._boxes = BoxEngine(self._around_boxes(self._scheduler), may_start=may_start)
+        self._scheduler.also_stopped_by_budgets = self._stop_for_budget
         self._scheduler.serve_from(self._jobs.servers)
         self._sweeps = SweepEngine(self._store, self._clock, self._sweeps_surroundings(), may_start=may_start)
         self._sweep_actions = SweepActions(self._sweeps, self._clock)
@@ -205,6 +221,7 @@ class LocalBackend:
             await asyncio.to_thread(self._desk.artifacts.sweep, {row["name"] for row in rows})
             await self._scheduler.open()
             await self._jobs.open()
+            await self._boxes.open()
             await self._sweeps.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)
@@ -218,6 +235,23 @@ class LocalBackend:
     async def _disown(self) -> None:
         await self._let_go_of_scheduler()
         self._workspace.disown()
+
+    def _around_boxes(self, scheduler: Scheduler) -> Around:
+        return Around(
+            store=self._store,
+            pool=self._desk.pool,
+            kept=self._desk.kept_boxes,
+            clock=self._clock,
+            environ=self._environ,
+            budgets=scheduler.budgets,
+            shortage=self._space.shortage,
+            room=self._space.room,
+        )
+
+    async def _stop_for_budget(self, ceiling: Ceiling) -> None:
+        """What beside runs costs money in a budget's scope."""
+        engines = [each for each in (self._jobs, self._boxes) if each is not None]
+        await asyncio.gather(*(each.stop_for_budget(ceiling) for each in engines))
 
     def _sweeps_surroundings(self) -> Surroundings:
         return Surroundings(
@@ -249,6 +283,9 @@ class LocalBackend:
         self._sweeps, self._sweep_actions = None, None
         scheduler, self._scheduler, self._actions = self._scheduler, None, None
         jobs, self._jobs = self._jobs, None
+        boxes, self._boxes = self._boxes, None
+        if boxes is not None:
+            await boxes.aclose()
         if jobs is not None:
             await jobs.aclose()
         if scheduler is not None:
@@ -377,6 +414,8 @@ class LocalBackend:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
         if isinstance(action, JobAction) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
             return await self._jobs.perform(action)
+        if isinstance(action, Kill | Delete) and action.kind == "Sandbox" and self._boxes is not None:
+            return await self._boxes.perform(action)
         return await self._actions.perform(action)
 
     # The contract.
@@ -400,6 +439,7 @@ class LocalBackend:
             plan.refuse(dry_run=False)
             await self._desk.refuse_what_cannot_be_had(plan.needs)
             self._refuse_jobs(plan)
+            await self._refuse_boxes(plan)
             if self._scheduler is not None:
                 self._scheduler.refuse_unpaid(plan.paid_from)
             if plan.statements:
@@ -414,9 +454,17 @@ class LocalBackend:
         if reasons:
             raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
 
+    async def _refuse_boxes(self, plan: Plan) -> None:
+        reasons = [reason for need in plan.boxes if self._boxes is not None and (reason := self._boxes.refusal(need.name, need.spec))]
+        if reasons:
+            raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
+        await self._desk.refuse_boxes(plan.boxes)
+
     async def _after_apply(self, plan: Plan) -> None:
         if plan.jobs and self._jobs is not None:
             await self._jobs.wake()
+        if plan.boxes and self._boxes is not None:
+            await self._boxes.wake()
         if self._scheduler is None:
             return
         for name in plan.budgets:
@@ -532,8 +580,12 @@ class LocalBackend:
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
         found = await self._desk.list()
-        costs = await self._reader.sandbox_costs([each.run for each in found if each.mine and each.purpose == "episode"])
-        return tuple(each.model_copy(update={"cost_usd": costs.get(each.run)}) for each in found)
+        mine = [each for each in found if each.mine]
+        costs = {
+            "episode": await self._reader.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
+            "sandbox": await self._reader.boxes.costs([each.run for each in mine if each.purpose == "sandbox"]),
+        }
+        return tuple(each.model_copy(update={"cost_usd": costs.get(each.purpose, {}).get(each.run)}) for each in found)
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""
@@ -562,6 +614,41 @@ class LocalBackend:
         finally:
             if live is not None:
                 live.unlink(missing_ok=True)
+
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        """Start a command in a Sandbox that runs."""
+        self._check()
+        return await self._boxes_here.start(sandbox, request, request_id)
+
+    async def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        """What a command writes from a place on."""
+        async with aclosing(self._boxes_here.output(sandbox, session, after, wait_seconds)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        """Feed a command, or type on its terminal."""
+        return await self._boxes_here.input(sandbox, session, data, offset=offset, end=end)
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        """A command's terminal has another size."""
+        await self._boxes_here.resize(sandbox, session, terminal)
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        """Send a signal to a command and its session."""
+        await self._boxes_here.signal(sandbox, session, signal)
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """The files in a Sandbox's work folder."""
+        self._check()
+        return await self._boxes_here.files(sandbox)
+
+    async def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        async for piece in self._boxes_here.read_file(sandbox, path):
+            yield piece
 
     async def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0

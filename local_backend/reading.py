@@ -11,8 +11,10 @@ from typing import Any
 from local_backend.budgets.standing import standing_now
 from local_backend.jobs.desk import JobDesk
 from local_backend.reporting import group_resource, results_of, run_resource, sandbox_nano, transcript_of
+from local_backend.sandbox_kind.desk import BoxDesk
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
+from local_backend.storage.sandbox_records import SandboxRecord
 from local_backend.storage.store import Store
 from local_backend.storage.sweep_records import SweepRecord
 from local_backend.sweeps.reading import find_sweep, list_sweeps, read_results
@@ -51,6 +53,8 @@ class Reader:
     def __init__(self, store: Store, clock: Callable[[], datetime], check: Callable[[], None], jobs: JobDesk) -> None:
         self._store = store
         self._jobs = jobs
+        self.boxes = BoxDesk(store, clock)
+        """The Sandboxes."""
         self._check = check
         """Raises NodusError when nothing more is to be expected from this workspace: a watcher must not wait for ever."""
         self._clock = clock
@@ -65,21 +69,30 @@ class Reader:
 
     async def get(self, kind: str, name: str) -> Resource:
         """One resource. Raises NotFound with the nearest name."""
-        if kind == "AgentGroup":
-            return group_resource(await self.group(name))
-        if kind in _JOB_KINDS:
-            return self._jobs.resource(await self._jobs.record(name, kind))
-        if kind == "Sweep":
-            return await find_sweep(self._store, name)
-        if kind == "AgentRun":
-            run, group = await self._run(name)
-            return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
+        found = await self._with_table(kind, name)
+        if found is not None:
+            return found
         if kind == "Agent" and "@" in name:
             return await self._pinned_agent(name)
         rows = await self._store.read("SELECT * FROM resources WHERE kind = ? AND name = ?", (kind, name))
         if not rows:
             raise NodusError.not_found(kind, name, await self._nearest(kind, name))
         return await self._standing(_definition(rows[0]))
+
+    async def _with_table(self, kind: str, name: str) -> Resource | None:
+        """One of a kind that has a table of its own; None for any other kind."""
+        if kind == "AgentGroup":
+            return group_resource(await self.group(name))
+        if kind in _JOB_KINDS:
+            return self._jobs.resource(await self._jobs.record(name, kind))
+        if kind == "Sweep":
+            return await find_sweep(self._store, name)
+        if kind == "Sandbox":
+            return self.boxes.resource(await self.boxes.record(name))
+        if kind == "AgentRun":
+            run, group = await self._run(name)
+            return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
+        return None
 
     async def _standing(self, found: Resource) -> Resource:
         return await standing_now(self._store, found, self._clock) if isinstance(found, Budget) else found
@@ -143,6 +156,8 @@ class Reader:
         found: list[Resource]
         if kind == "Sweep":
             found = [*await list_sweeps(self._store, after=query.after, limit=query.limit + 1)]
+        elif kind == "Sandbox":
+            found = [*await self.boxes.page(query.after, query.limit + 1)]
         else:
             rows = await self._store.read(
                 "SELECT * FROM resources WHERE kind = ? AND name > ? ORDER BY name LIMIT ?", (kind, query.after, query.limit + 1)
@@ -234,7 +249,7 @@ class Reader:
     async def snapshot(self, runs_of: str | None) -> Snapshot:
         """All groups and some runs, at one cursor."""
         wanted = "1" if runs_of == "" else "group_name = ?"
-        cursor, groups, runs, jobs, budgets, sweeps = await self._store.read_many(
+        cursor, groups, runs, jobs, budgets, sweeps, boxes = await self._store.read_many(
             [
                 ("SELECT coalesce(max(cursor), 0) AS cursor FROM events", ()),
                 ("SELECT * FROM groups ORDER BY seq", ()),
@@ -242,6 +257,7 @@ class Reader:
                 ("SELECT * FROM jobs ORDER BY seq", ()),
                 ("SELECT * FROM resources WHERE kind = 'Budget' ORDER BY created_at, name", ()),
                 ("SELECT * FROM sweeps ORDER BY seq", ()),
+                ("SELECT * FROM sandboxes ORDER BY seq", ()),
             ]
         )
         standing = [await self._standing(_definition(row)) for row in budgets]
@@ -254,6 +270,7 @@ class Reader:
             training_jobs=tuple(each for each in jobs_of_any_kind if isinstance(each, TrainingJob)),
             budgets=tuple(found for found in standing if isinstance(found, Budget)),
             sweeps=tuple(sweep_resource(SweepRecord.from_row(row)) for row in sweeps),
+            sandboxes=tuple(self.boxes.resource(SandboxRecord.from_row(row)) for row in boxes),
         )
 
     async def watch(self, after: int) -> AsyncIterator[EventBatch]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from local_backend.applying.plan import SandboxNeed
+from local_backend.applying.plan import BoxNeed, SandboxNeed
 from local_backend.devices.desk import DeviceDesk
 from local_backend.episodes.workplace import Workplaces
 from local_backend.sandboxes.archives import ArchiveError, entries, member
@@ -45,6 +45,8 @@ class SandboxDesk:
         self._environ = environ
         self._clock = clock
         self.artifacts = Artifacts(home)
+        self.kept_boxes = Artifacts(home, "sandboxes")
+        """Files of Sandboxes that have stopped."""
         settings = configuration.sandboxes
         owner = this_process(str(home))
         self.pool = SandboxPool(lambda: choose_engine(settings, environ), owner, settings.max_running)
@@ -57,7 +59,7 @@ class SandboxDesk:
     @property
     def used(self) -> bool:
         """Whether this workspace ever had a sandbox: without, no engine is asked for leftovers when a scheduler starts."""
-        return self.artifacts.there
+        return self.artifacts.there or self.kept_boxes.there
 
     async def fact(self) -> SandboxEngineFact:
         """Which engine makes the sandboxes here, found out by probe runs."""
@@ -165,6 +167,26 @@ class SandboxDesk:
                 )
         if reasons:
             raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons))
+
+    async def refuse_boxes(self, needs: Sequence[BoxNeed]) -> None:
+        """The same for Sandboxes."""
+        if not needs:
+            return
+        names = ", ".join(need.name for need in needs)
+        fact = await self.pool.fact()
+        if fact.engine == "none":
+            raise NodusError(ErrorCode.NOT_SUPPORTED, f"no sandbox can be made here, so not {names} either: {fact.reason}")
+        images = (await self.pool.facts()).images
+        refused = [f"{need.name} asks for the image {need.spec.image}" for need in needs if need.spec.image is not None]
+        if refused and not images:
+            why = f"images need Docker, and the engine here is {fact.engine} ({fact.reason})"
+            raise NodusError(ErrorCode.NOT_SUPPORTED, f"{'; '.join(refused)}: {why}")
+
+    def kept_of_box(self, name: str, why: str) -> Path:
+        """The archive of a Sandbox's files. Raises NodusError (NotFound) where none is kept, with the reason."""
+        if not self.kept_boxes.has(name):
+            raise NodusError(ErrorCode.NOT_FOUND, f"no files of {name} are kept here: {why}")
+        return self.kept_boxes.path(name)
 
     async def aclose(self) -> None:
         """Let go of the engine."""

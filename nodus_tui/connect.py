@@ -234,8 +234,10 @@ async def _replaced(
 async def _idle(backend: "RemoteBackend") -> bool:
     async with backend:
         with suppress(NodusError):
-            groups = (await backend.snapshot()).groups
-            return all(group.status is None or group.status.phase.at_rest for group in groups)
+            snapshot = await backend.snapshot()
+            # Jobs go on without their scheduler; sandboxes end with it.
+            rests = all(group.status is None or group.status.phase.at_rest for group in snapshot.groups)
+            return rests and all(box.status is None or box.status.ended for box in snapshot.sandboxes)
     return False
 
 

@@ -7,6 +7,7 @@ from local_backend.applying.groups import GroupPlanning
 from local_backend.applying.jobs import JobPlanning
 from local_backend.applying.lookups import Lookups
 from local_backend.applying.plan import Plan
+from local_backend.applying.sandboxes import SandboxPlanning
 from local_backend.applying.sweeps import SweepPlanning
 from local_backend.applying.training_jobs import TrainingJobPlanning
 from nodus_tui.contract.resources.agent import Agent
@@ -14,6 +15,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
@@ -55,6 +57,8 @@ async def _document(planning: Planning, document: LoadedDocument) -> None:
             await JobPlanning(planning).job(document, resource)
         case TrainingJob():
             await TrainingJobPlanning(planning).training_job(document, resource)
+        case Sandbox():
+            await SandboxPlanning(planning).sandbox(document, resource)
         case Sweep():
             await SweepPlanning(planning, _document).sweep(document, resource)
         case _:

@@ -9,6 +9,7 @@ from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.contract.resources.job import JobSpec
+from nodus_tui.contract.resources.sandbox import SandboxSpec
 from nodus_tui.contract.spec_loading.fault_order import in_file_order
 
 
@@ -32,6 +33,14 @@ class JobNeed:
     kind: str = "Job"
 
 
+@dataclass(frozen=True)
+class BoxNeed:
+    """A Sandbox to start."""
+
+    name: str
+    spec: SandboxSpec
+
+
 @dataclass
 class Plan:
     """What an apply would do."""
@@ -53,6 +62,8 @@ class Plan:
     """For the launches: whether this machine can give them their sandboxes is asked when they are launched, not when they are checked."""
     jobs: list[JobNeed] = field(default_factory=list)
     """New jobs: whether this machine can run them is asked when they are applied, not when they are checked."""
+    boxes: list[BoxNeed] = field(default_factory=list)
+    """New Sandboxes; as with jobs."""
     raises: list[tuple[str, int, int]] = field(default_factory=list)
     """Groups whose cap (nano-dollars) and maxActive change in place."""
     sweeps: list[str] = field(default_factory=list)

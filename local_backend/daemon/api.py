@@ -15,6 +15,7 @@ from local_backend.daemon.access import AccessPolicy
 from local_backend.daemon.answers import answer, caller_of, json_answer, streamer_of
 from local_backend.daemon.bodies import BodyReader
 from local_backend.daemon.documents import AnyResource, Estimates, ResourceList, list_text, page_text, snapshot_text
+from local_backend.daemon.exec_routes import exec_routes
 from local_backend.daemon.gate import Gate
 from local_backend.daemon.hardware_routes import hardware_routes
 from local_backend.daemon.job_routes import job_routes
@@ -80,6 +81,7 @@ def create_app(
     shared = (
         sandbox_routes(backend, limits=policy.limits, presence=presence),
         job_routes(backend, limits=policy.limits, presence=presence),
+        exec_routes(backend, limits=policy.limits, presence=presence),
     )
     for router in (*rooms, hardware_routes(backend, metrics=metrics), *shared):
         app.include_router(router, prefix=PREFIX)

@@ -15,7 +15,9 @@ from nodus_tui.contract.http import BUNDLE_TYPE, YAML_TYPE
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.registry import KINDS
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_specs
 from nodus_tui.contract.spec_loading.packing import unpack_bundle
@@ -28,7 +30,7 @@ _AT_ONCE = 2
 """Bodies that are read at the same time; more wait for their turn."""
 
 _FROM_AFAR = "task files are read on the server's machine, so a request over the network may not name one: apply this Environment there"
-_NOT_FROM_AFAR = "this reaches for the server's machine itself, so a request over the network may not ask for it: apply this Job there"
+_NOT_FROM_AFAR = "this reaches for the server's machine itself, so a request over the network may not ask for it: apply this {kind} there"
 _NO_FOLDER = "a YAML body has no folder in which a relative path could start: give an absolute one, or send a packed bundle"
 
 
@@ -67,10 +69,9 @@ class BodyReader:
         resource = document.resource
         if isinstance(resource, Sweep):
             return self._template_faults(document, resource)
-        if isinstance(resource, Job):
-            return (
-                () if self._reads_files else tuple(document.fault(("spec", *path), _NOT_FROM_AFAR) for path in _of_this_machine(resource))
-            )
+        if isinstance(resource, Job | Sandbox | TrainingJob):
+            said = _NOT_FROM_AFAR.format(kind=resource.kind)
+            return () if self._reads_files else tuple(document.fault(("spec", *path), said) for path in _of_this_machine(resource))
         if not isinstance(resource, Environment):
             return ()
         paths = {("spec", *path): value for path, value in resource.spec.local_paths().items()}
@@ -97,9 +98,15 @@ class _TemplateDocument(LoadedDocument):
         return super().fault(("spec", "template", *path), message, suggestion)
 
 
-def _of_this_machine(job: Job) -> tuple[tuple[str, ...], ...]:
-    """What of a job reaches for the server's machine itself: a command outside any container, folders, and variables, keys among them."""
-    spec = job.spec
+def _of_this_machine(resource: Job | Sandbox | TrainingJob) -> tuple[tuple[str, ...], ...]:
+    """What of it reaches for the server's machine itself: a command outside any container, folders, and variables, keys among them."""
+    if isinstance(resource, TrainingJob):
+        # Files of tasks may hold code.
+        there = {("model", "uri"): resource.spec.model.uri.startswith("file:"), ("includePaths",): bool(resource.spec.include_paths)}
+        return tuple(path for path, reaches in there.items() if reaches)
+    if isinstance(resource, Sandbox):
+        return (("envFrom",),) if resource.spec.env_from else ()
+    spec = resource.spec
     local = {
         ("command",): spec.image is None,
         ("mounts",): bool(spec.mounts),

@@ -90,9 +90,17 @@ async def page_text(page: Page) -> str:
 
 async def snapshot_text(snapshot: Snapshot) -> str:
     """A snapshot as JSON."""
-    lists = (snapshot.groups, snapshot.runs, snapshot.jobs, snapshot.budgets, snapshot.sweeps)
-    groups, runs, jobs, budgets, sweeps = [await list_text(each) for each in lists]
-    return f'{{"cursor":{snapshot.cursor},"groups":{groups},"runs":{runs},"jobs":{jobs},"budgets":{budgets},"sweeps":{sweeps}}}'
+    lists = {
+        "groups": snapshot.groups,
+        "runs": snapshot.runs,
+        "jobs": snapshot.jobs,
+        "trainingJobs": snapshot.training_jobs,
+        "budgets": snapshot.budgets,
+        "sweeps": snapshot.sweeps,
+        "sandboxes": snapshot.sandboxes,
+    }
+    texts = [f'"{name}":{await list_text(items)}' for name, items in lists.items()]
+    return f'{{"cursor":{snapshot.cursor},{",".join(texts)}}}'
 
 
 async def list_text(items: Sequence[ContractModel]) -> str:

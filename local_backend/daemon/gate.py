@@ -157,9 +157,7 @@ class _Passage:
         finally:
             caller = self._scope.get("state", {}).get(CALLER)
             name = caller.name if isinstance(caller, Caller) else "-"
-            # Each console asks so every few seconds whether we still answer: the log is for what else was done.
-            beat = (self._scope["method"], self._scope["path"], self._status) == ("GET", "/v1/info", HTTPStatus.OK)
-            level = logging.DEBUG if beat else logging.INFO
+            level = logging.DEBUG if self._status == HTTPStatus.OK and _is_beat(self._scope) else logging.INFO
             _log.log(level, "%s %s %s %s", name, self._scope["method"], _shown(self._scope["path"]), self._status or "-")
 
     async def _noting(self, message: Message) -> None:
@@ -220,6 +218,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
+
+
+def _is_beat(scope: Scope) -> bool:
+    """What is asked all the time, by consoles whether we still answer, by terminals with each key: the log is for what else was done."""
+    path: str = scope["path"]
+    return (scope["method"], path) == ("GET", "/v1/info") or ("/exec/" in path and path.endswith(("/input", "/output")))
 
 
 def _shown(path: str) -> str:

@@ -12,6 +12,7 @@ from nodus_tui.contract.actions import Action
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import Problem
 from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE, LINES_TYPE, PROBLEM_TYPE, YAML_TYPE
+from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest
 
 _TEMPLATE = "#/components/schemas/{model}"
 
@@ -47,6 +48,27 @@ FILE_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file's bytes.", "content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
 }
 """What the route to a file's bytes answers."""
+
+EXEC_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ExecRequest"}}}}
+}
+"""Added to the route that starts a command."""
+
+INPUT_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {BYTES_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
+}
+"""Added to the route that feeds one."""
+
+EXEC_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Lines of JSON: pieces of output with their places, and last the end, which has an `exitCode`. An empty line means "
+        "that it goes on. Without an end, ask again with the place after the last piece.",
+        "content": {
+            LINES_TYPE: {"schema": {"oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("ExecPiece", "ExecEnd", "Problem")]}}
+        },
+    }
+}
+"""What the route to a command's output answers."""
 
 LINES_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
@@ -88,7 +110,7 @@ def _add_problems(responses: dict[str, Any]) -> None:
 
 def _add_bodies(components: dict[str, Any]) -> None:
     """The schemas that no route's signature names. Answers and bodies share a type's schema where they have the same one."""
-    models: list[type[BaseModel]] = [Problem, PackedBundle, GoldCase]
+    models: list[type[BaseModel]] = [Problem, PackedBundle, GoldCase, ExecRequest, ExecPiece, ExecEnd]
     _, own = models_json_schema([(model, "validation") for model in models], by_alias=True, ref_template=_TEMPLATE)
     found: dict[str, Any] = dict(own["$defs"])
     for name, form in (("Action", TypeAdapter[Any](Action)), ("SpecDocument", TypeAdapter[Any](AnyResource))):

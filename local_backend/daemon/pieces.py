@@ -1,4 +1,4 @@
-"""Answers of two more routes that come piece by piece: a file's bytes, and the cases of a gold check as lines of JSON."""
+"""Answers that come piece by piece: a file's bytes, and as lines of JSON the cases of a gold check and what a command writes."""
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -11,6 +11,7 @@ from local_backend.daemon.streaming import Item, StreamedAnswer, with_pauses
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.http import BYTES_TYPE, HEARTBEAT_SECONDS, LINES_TYPE
+from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,28 @@ class CaseLines(StreamedAnswer):
             async with aclosing(self._cases):
                 async for case in self._cases:
                     await self._write(send, b"\n" if case is None else f"{case.model_dump_json(by_alias=True)}\n".encode())
+        except NodusError as error:
+            await self._write(send, f"{error.problem().model_dump_json(by_alias=True)}\n".encode())
+        return True
+
+
+class ExecLines(StreamedAnswer):
+    """What a command writes; for None an empty line. It may end at any time: a client goes on from the place after the last piece."""
+
+    media_type = LINES_TYPE
+    resumable = True
+
+    def __init__(
+        self, pieces: AsyncGenerator[ExecPiece | ExecEnd | None, None], *, presence: Presence, caller: str, stall_seconds: float
+    ) -> None:
+        super().__init__(presence=presence, caller=caller, stall_seconds=stall_seconds)
+        self._pieces = pieces
+
+    async def _pump(self, send: Send) -> bool:
+        try:
+            async with aclosing(self._pieces):
+                async for piece in self._pieces:
+                    await self._write(send, b"\n" if piece is None else f"{piece.model_dump_json(by_alias=True)}\n".encode())
         except NodusError as error:
             await self._write(send, f"{error.problem().model_dump_json(by_alias=True)}\n".encode())
         return True

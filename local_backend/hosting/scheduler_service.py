@@ -140,6 +140,7 @@ async def _unfinished(backend: LocalBackend) -> bool:
         _log.error("the workspace cannot be read: %s", error.detail)
         return True
     going = any(group.status is not None and not group.status.phase.at_rest for group in snapshot.groups)
+    going = going or any(box.status is not None and not box.status.ended for box in snapshot.sandboxes)
     return going or any(job.status is not None and _goes_on(job.status) for job in snapshot.jobs)
 
 

@@ -43,6 +43,10 @@ class SandboxGoneError(SandboxError):
     """The sandbox does not live any more."""
 
 
+class NotBegunError(SandboxError):
+    """A program could not begin in a sandbox that lives: its folder is not there, say, or no process more may be."""
+
+
 class SandboxRefusedError(SandboxError):
     """This engine cannot give what was asked, and never will: the request must change. The text says what and how."""
 

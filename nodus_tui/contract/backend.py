@@ -20,6 +20,16 @@ from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
@@ -147,7 +157,7 @@ class Backend(Protocol):
         ...
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
-        """All groups, jobs, budgets and sweeps, and the runs of one group (`""` means of every group, None of none)."""
+        """All groups, jobs, budgets, sweeps and Sandboxes, and the runs of one group (`""` means of every group, None of none)."""
         ...
 
     def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
@@ -179,6 +189,45 @@ class Backend(Protocol):
 
     def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them. Raises NodusError (NotFound) for a path that is no regular file there."""
+        ...
+
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        """Start a command in a Sandbox that runs. A repeated request id gives the first session. Raises NodusError: InvalidAction where it
+        does not run, Unavailable where it failed at it.
+        """
+        ...
+
+    def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        """What a command writes from a place on, as it comes, and last its end.
+
+        It ends without one after `wait_seconds`, or when it has given WINDOW_BYTES: ask again with where it ended. That says that all
+        before has arrived, and it is kept no longer. The last one who asks gets the output.
+        """
+        ...
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        """Feed a command, or type on its terminal: up to INPUT_BYTES that begin at that place of all its input; with `end` nothing follows.
+
+        What was sent before is not taken again. Fewer may be taken than were sent; it waits a while for room for the first.
+        """
+        ...
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        """A command's terminal has another size."""
+        ...
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        """Send a signal to a command and all that it started in its session."""
+        ...
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """The files in a Sandbox's work folder: as they are while it runs, as they were kept afterwards, in order of their paths."""
+        ...
+
+    def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them, as they were when they were last listed. Raises NodusError (NotFound)."""
         ...
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:

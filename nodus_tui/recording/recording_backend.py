@@ -41,7 +41,8 @@ class RecordingBackend(PassingBackend):
 
     def words(self) -> str:
         """How the recording stands, for a status line."""
-        return self.file.problem or f"recording, {self.file.size / 1_048_576:.1f} MiB"
+        size = self.file.size
+        return self.file.problem or f"recording, {f'{size / 1_048_576:.1f} MiB' if size >= 1_048_576 else f'{size // 1024} KiB'}"
 
     def _note(self, what: str, asked: dict[str, JsonValue], part: str, answer: JsonValue) -> None:
         question = json.dumps([what, asked], sort_keys=True)
@@ -103,6 +104,10 @@ class RecordingBackend(PassingBackend):
     async def job_files(self, job: str) -> tuple[FileEntry, ...]:
         """Pass it on, and write it down: names and sizes, no contents."""
         return await self._asked("job_files", {"job": job}, self.inner.job_files(job))
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """Pass it on, and write it down: names and sizes, no contents."""
+        return await self._asked("sandbox_files", {"sandbox": sandbox}, self.inner.sandbox_files(sandbox))
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
         """Pass it on, and write it down."""

@@ -230,6 +230,10 @@ class ReplayBackend(Refusing):
         """As they were asked for."""
         return self._answers.answer("job_files", {"job": job}, f"the outputs of {job}", _FILES, self._clock.place)
 
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """As they were asked for."""
+        return self._answers.answer("sandbox_files", {"sandbox": sandbox}, f"the files of {sandbox}", _FILES, self._clock.place)
+
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:  # noqa: ARG002 - all of it
         """What was read of it, put together and given at once; it waits for more as the backend did."""
         part = self._answers.log(job, after, self._clock.place)
@@ -244,7 +248,7 @@ class ReplayBackend(Refusing):
     def refuse(self, call: str) -> NoReturn:
         """A recording can be looked at only, and holds the names of files without their contents."""
         detail = f"this is a recording of {self._words()}: everything in it can be looked at, and nothing done"
-        if call in {"read_file", "read_job_file"}:
+        if call in {"read_file", "read_job_file", "read_sandbox_file"}:
             detail = "a recording holds the names of files, and not what is in them"
         raise NodusError(ErrorCode.FORBIDDEN, detail)
 

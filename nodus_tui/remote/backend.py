@@ -16,18 +16,29 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
-from nodus_tui.contract.http import BUNDLE_TYPE
+from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.packing import pack_bundle
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive, Silent
+from nodus_tui.remote.commands import output
 from nodus_tui.remote.pieces import file_bytes, gold_cases
 from nodus_tui.remote.stream import watch
 
@@ -186,6 +197,46 @@ class RemoteBackend:
         """The bytes of one of them, as they come."""
         return file_bytes(self._channel, f"/jobs/{_segment(job)}/files/content", "Job", job, path)
 
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        """Start a command in a Sandbox there."""
+        if not sandbox:
+            raise NodusError.not_found("Sandbox", sandbox)
+        body = request.model_dump_json(by_alias=True)
+        return await self._channel.post(
+            ExecSession, f"/sandboxes/{_segment(sandbox)}/exec", body=body, media=_JSON, key=request_id or _new_key()
+        )
+
+    def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        """What a command writes from a place on, across broken connections."""
+        return output(self._channel, f"{_session(sandbox, session)}/output", after, wait_seconds)
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        """Feed a command, or type on its terminal."""
+        params = [("offset", str(offset)), *([("end", "true")] if end else [])]
+        address = f"{_session(sandbox, session)}/input"
+        return await self._channel.post(ExecTaken, address, params, body=data, media=BYTES_TYPE, key=_new_key())
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        """A command's terminal has another size."""
+        params = [("rows", str(terminal.rows)), ("columns", str(terminal.columns))]
+        await self._channel.send(f"{_session(sandbox, session)}/terminal", params, key=_new_key())
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        """Send a signal to a command and its session."""
+        await self._channel.send(f"{_session(sandbox, session)}/signal", [("signal", signal)], key=_new_key())
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """The files in a Sandbox's work folder."""
+        if not sandbox:
+            raise NodusError.not_found("Sandbox", sandbox)
+        return (await self._channel.get(_Files, f"/sandboxes/{_segment(sandbox)}/files")).files
+
+    def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        """The bytes of one of them, as they come."""
+        return file_bytes(self._channel, f"/sandboxes/{_segment(sandbox)}/files/content", "Sandbox", sandbox, path)
+
     def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
@@ -211,6 +262,10 @@ class RemoteBackend:
 
 def _new_key() -> str:
     return uuid.uuid4().hex
+
+
+def _session(sandbox: str, session: str) -> str:
+    return f"/sandboxes/{_segment(sandbox)}/exec/{_segment(session)}"
 
 
 def _segment(name: str) -> str:

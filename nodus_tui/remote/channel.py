@@ -36,6 +36,7 @@ _MOST_LIMITED = 5
 _LONGEST_LIMIT_SECONDS = 30.0
 
 Params = Sequence[tuple[str, str]]
+Body = str | bytes
 Revive = Callable[[bool], Awaitable[Address]]
 """Sees to it that a server is there again, and says where; told whether somebody acts (True) or only looks.
 
@@ -121,12 +122,12 @@ class Channel:
         """The answer to a GET, which the server may keep waiting for so long."""
         return self.read(kind, await self._ask("GET", path, params, waits_seconds=waits_seconds))
 
-    async def post(self, kind: type[Answer], path: str, params: Params = (), *, body: str = "", media: str = "", key: str) -> Answer:
+    async def post(self, kind: type[Answer], path: str, params: Params = (), *, body: Body = "", media: str = "", key: str) -> Answer:
         """The answer to a POST, which acts once for its key."""
         return self.read(kind, await self.send(path, params, body=body, media=media, key=key))
 
     async def send(
-        self, path: str, params: Params = (), *, body: str = "", media: str = "", key: str, read_seconds: float = READ_SECONDS
+        self, path: str, params: Params = (), *, body: Body = "", media: str = "", key: str, read_seconds: float = READ_SECONDS
     ) -> bytes:
         """The bytes that answer a POST."""
         headers = {IDEMPOTENCY_HEADER: key} | ({"Content-Type": media} if media else {})
@@ -160,7 +161,7 @@ class Channel:
         params: Params,
         *,
         headers: Mapping[str, str] | None = None,
-        body: str = "",
+        body: Body = "",
         read_seconds: float = READ_SECONDS,
         waits_seconds: float = 0,
     ) -> bytes:
@@ -212,11 +213,16 @@ class Channel:
         """The error for a server that cannot be reached."""
         return NodusError(ErrorCode.UNAVAILABLE, f"{self.address.shown} does not answer: {detail}")
 
-    async def _once(self, method: str, path: str, params: Params, headers: Mapping[str, str], body: str, read_seconds: float) -> bytes:
+    async def _once(self, method: str, path: str, params: Params, headers: Mapping[str, str], body: Body, read_seconds: float) -> bytes:
         timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS, pool=None)
         with self._losses():
             response = await self._open().request(
-                method, PREFIX + path, params=list(params), headers=headers, content=body.encode() if body else None, timeout=timeout
+                method,
+                PREFIX + path,
+                params=list(params),
+                headers=headers,
+                content=_content(body),
+                timeout=timeout,
             )
         self.heard()
         self._check(response, response.content)
@@ -352,6 +358,10 @@ class _Losses:
                 ) from error
             timed_out = isinstance(error, (httpx2.ReadTimeout, httpx2.WriteTimeout))
             raise LostError(text or ("no answer in time" if timed_out else type(error).__name__), timed_out=timed_out) from error
+
+
+def _content(body: Body) -> bytes | None:
+    return (body.encode() if isinstance(body, str) else body) or None
 
 
 def _problem(response: httpx2.Response, content: bytes) -> Problem | None:

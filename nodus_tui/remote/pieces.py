@@ -28,8 +28,8 @@ async def file_bytes(channel: Channel, address: str, kind: str, name: str, path:
 
 async def gold_cases(channel: Channel, address: str, params: Params) -> AsyncGenerator[GoldCase, None]:
     """The cases as they come. Raises NodusError when the check cannot be made, or not to its end."""
-    async with channel.whole_stream("POST", address, params, silence_seconds=SILENCE_SECONDS) as pieces, aclosing(_lines(pieces)) as lines:
-        async for line in lines:
+    async with channel.whole_stream("POST", address, params, silence_seconds=SILENCE_SECONDS) as pieces, aclosing(lines(pieces)) as told:
+        async for line in told:
             yield _case(channel, line)
 
 
@@ -42,7 +42,7 @@ def _case(channel: Channel, line: bytes) -> GoldCase:
         raise channel.not_understood(error) from error
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The whole lines that say something."""
     rest = b""
     async for piece in pieces:

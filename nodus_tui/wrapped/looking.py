@@ -22,6 +22,8 @@ _WHY = {
     "reap_sandboxes": "sandboxes are not removed from a browser: use `nodus-tui sandboxes reap`",
     "read_file": "files are not saved from a browser: use `nodus-tui cp`",
     "read_job_file": "files are not saved from a browser: use `nodus-tui cp`",
+    "read_sandbox_file": "files are not saved from a browser: use `nodus-tui cp`",
+    "exec": "commands are not run from a browser: use `nodus-tui exec`",
     "check_environment": "environments are not checked from a browser: use `nodus-tui environment check`",
     "stop_work": "work is not stopped from a browser: kill what should end, or use `nodus-tui scheduler stop`",
     "probe": "no trial of sandboxes is started from a browser: use `nodus-tui doctor`",

@@ -14,6 +14,16 @@ from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
@@ -100,6 +110,36 @@ class PassingBackend:
     def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
         """Pass it on."""
         return self.inner.read_job_file(job, path)
+
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        """Pass it on."""
+        return await self.inner.exec_start(sandbox, request, request_id=request_id)
+
+    def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        """Pass it on."""
+        return self.inner.exec_output(sandbox, session, after=after, wait_seconds=wait_seconds)
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        """Pass it on."""
+        return await self.inner.exec_input(sandbox, session, data, offset=offset, end=end)
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        """Pass it on."""
+        await self.inner.exec_resize(sandbox, session, terminal)
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        """Pass it on."""
+        await self.inner.exec_signal(sandbox, session, signal)
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        """Pass it on."""
+        return await self.inner.sandbox_files(sandbox)
+
+    def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        """Pass it on."""
+        return self.inner.read_sandbox_file(sandbox, path)
 
     def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0

@@ -7,6 +7,16 @@ from typing import Any, NoReturn
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import ReapOutcome
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
@@ -41,6 +51,32 @@ class Refusing:
     def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
         """Refused."""
         return self._nothing("read_job_file")
+
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        """Refused."""
+        self.refuse("exec")
+
+    def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        """Refused."""
+        return self._nothing("exec")
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        """Refused."""
+        self.refuse("exec")
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        """Refused."""
+        self.refuse("exec")
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        """Refused."""
+        self.refuse("exec")
+
+    def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        """Refused."""
+        return self._nothing("read_sandbox_file")
 
     def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0

@@ -20,6 +20,16 @@ from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
+from nodus_tui.contract.sandbox_exec import (
+    OUTPUT_SECONDS,
+    ExecEnd,
+    ExecPiece,
+    ExecRequest,
+    ExecSession,
+    ExecSignal,
+    ExecTaken,
+    TerminalShape,
+)
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.view_state.folding import group_after, run_after
@@ -192,6 +202,31 @@ class ScriptedBackend:
 
     async def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
         async for piece in self.read_file(job, path):
+            yield piece
+
+    async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
+        raise NodusError.not_found("Sandbox", sandbox)
+
+    async def exec_output(
+        self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
+    ) -> AsyncIterator[ExecPiece | ExecEnd]:
+        raise NodusError.not_found("Sandbox", sandbox)
+        yield  # it is a generator
+
+    async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
+        raise NodusError.not_found("Sandbox", sandbox)
+
+    async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
+        raise NodusError.not_found("Sandbox", sandbox)
+
+    async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:
+        raise NodusError.not_found("Sandbox", sandbox)
+
+    async def sandbox_files(self, sandbox: str) -> tuple[FileEntry, ...]:
+        return await self.files(sandbox)
+
+    async def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
+        async for piece in self.read_file(sandbox, path):
             yield piece
 
     async def check_environment(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_backend.sandboxes.bubblewrap.init import ANSWER, REQUEST
-from local_backend.sandboxes.interface import SandboxError, SandboxGoneError
+from local_backend.sandboxes.interface import NotBegunError, SandboxGoneError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class Control:
         if got != b"S":
             self._exits.pop(number, None)
             if got == b"D":
-                raise SandboxError(f"A program could not be started in {payload['cwd']}: {os.strerror(value)}.")
-            raise SandboxError(f"No program could be started in the sandbox: {os.strerror(value)}. It may be at its limit of processes.")
+                raise NotBegunError(f"A program could not be started in {payload['cwd']}: {os.strerror(value)}.")
+            raise NotBegunError(f"No program could be started in the sandbox: {os.strerror(value)}. It may be at its limit of processes.")
         return ending
 
     def _number(self) -> int:

@@ -9,7 +9,7 @@ from typing import Literal
 from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
 from local_backend.sandboxes.docker.output import Output, Piece
-from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, TerminalSize, User
+from local_backend.sandboxes.interface import NotBegunError, SandboxError, SandboxGoneError, TerminalSize, User
 
 _UP = b"nodus:up "
 _UP_DIGITS = 10
@@ -63,10 +63,6 @@ Lift = Callable[[], None]
 
 def _nothing() -> None:
     """Nobody else's output waits."""
-
-
-class NotBegunError(SandboxError):
-    """The engine or the shell could not begin a program in a sandbox that lives."""
 
 
 class DockerProcess:

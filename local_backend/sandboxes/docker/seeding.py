@@ -5,8 +5,8 @@ import os
 
 from local_backend.sandboxes.docker.client import EngineClient
 from local_backend.sandboxes.docker.images import Archive
-from local_backend.sandboxes.docker.process import DockerProcess, NotBegunError, start_process
-from local_backend.sandboxes.interface import SandboxError, SandboxGoneError, SandboxRefusedError, User
+from local_backend.sandboxes.docker.process import DockerProcess, start_process
+from local_backend.sandboxes.interface import NotBegunError, SandboxError, SandboxGoneError, SandboxRefusedError, User
 
 _SEED_SECONDS = 600.0
 _PIECE = 262_144

@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.timer import Timer
 from textual.worker import WorkerFailed
 
-from nodus_tui.appearance import NO_WISHES, Appearance, Wishes
-from nodus_tui.connect import open_backend
+from nodus_tui.appearance import Appearance
+from nodus_tui.connect import expected_config_path, open_backend
 from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.console_settings import console_settings
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
@@ -35,7 +36,7 @@ from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.palette import JumpDialog, Palette
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
-from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
+from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts, this_terminal
 from nodus_tui.text import safe_text
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.theming import ThemeFile
@@ -46,6 +47,7 @@ from nodus_tui.view_state.keymap import bindings, keymap_of
 from nodus_tui.view_state.proposals import quit_question
 from nodus_tui.view_state.views import destination
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
+from nodus_tui.wishes import NO_WISHES, Wishes, wished
 
 FLUSH_SECONDS = 0.5
 """Data is painted at most this often; what a person does is painted at once."""
@@ -136,9 +138,9 @@ class NodusApp(App[int], inherit_bindings=False):
         )
         self._own_filters = line_filters(self.looks)
         self._looking_at_themes = bool(theme_folders)
-        self.looks.shelf.read()
+        first, self._theme_note = self.looks.first()
         self._register_themes(self.looks.shelf.themes)
-        self.theme, self._theme_note = self.looks.first()
+        self.theme = first
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Textual's own themes know no tones: what the styles name must exist in every theme."""
@@ -179,6 +181,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._introduce(), exit_on_error=True)
         self.set_interval(ROLE_SECONDS, self.look_who_works)
         self.set_interval(FAR_SECONDS, self._look_afar)
+        self.run_worker(self._watch_themes(), exit_on_error=True)
 
     def _open_first(self) -> None:
         name, _, group = self.first_view.partition("/")
@@ -192,16 +195,6 @@ class NodusApp(App[int], inherit_bindings=False):
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
         notes = [self._theme_note] if self._theme_note else []
         try:
-        if self._looking_at_themes:
-            self.run_worker(self._watch_themes(), exit_on_error=True)
-
-    def _open_first(self) -> None:
-        name, _, group = self.first_view.partition("/")
-        entry = destination(name)
-        if group:
-            self.push_screen(GroupScreen(self.services, group))
-        elif entry is not None and entry.view is not CampaignsScreen.VIEW:
-            self.push_screen(make_screen(entry, self.services))
             self.info = await self.backend.info()
         except NodusError as error:
             notes.append(error.detail)
@@ -213,6 +206,7 @@ class NodusApp(App[int], inherit_bindings=False):
             self.screen.show()
             if notes:
                 self.screen.notice("; ".join(notes), Tone.WARN)
+        self._tell_of_themes()
 
     async def look_who_works(self) -> None:
         """Ask the backend who does the work now, and tell where that has changed; what is known stays known where it cannot say."""
@@ -220,7 +214,6 @@ class NodusApp(App[int], inherit_bindings=False):
             # Through a link the work is always another process's, and one that is broken must not hold up who wants to leave.
             return
         before = self.info
-        self._tell_of_themes()
         try:
             self.info = await self.backend.info()
         except NodusError:
@@ -314,6 +307,8 @@ class NodusApp(App[int], inherit_bindings=False):
                 told = f"Theme {name}, until the end only: {problem}." if problem else f"Theme {name}, from now on."
                 self.screen.notice(told, Tone.WARN if problem else Tone.GOOD)
 
+        self.looks.shelf.read()
+        self._register_themes(self.looks.shelf.themes)
         remark = f"No colours are drawn: {self.looks.terminal.why}." if self.looks.colourless else ""
         self.push_screen(ThemeDialog(self.looks.choices(), self.clock, current=self.theme, shown=self.show_theme, remark=remark), chosen)
 
@@ -326,10 +321,12 @@ class NodusApp(App[int], inherit_bindings=False):
             self.register_theme(theme.theme())
 
     async def _watch_themes(self) -> None:
-        """See when a file of a theme changes, for as long as the console is open."""
+        """Read the themes that the start could do without, then see when a file of the user's own changes."""
         while True:
             await asyncio.sleep(THEME_SECONDS)
             await self.look_at_themes()
+            if not self._looking_at_themes:
+                return
 
     async def look_at_themes(self) -> None:
         """Show what changed in the files of the themes; one that is broken stays as it was, and what is wrong with it is told."""
@@ -541,9 +538,11 @@ async def show_console(
         starts_anew=starts_anew,
         first_view=first_view,
         in_browser=in_browser,
+        terminal=ANY_TERMINAL if in_browser else this_terminal(os.environ),
+        wishes=wished(),
     )
     with _signals_handled(app):
-        result = await app.run_async(mouse=app.settings.mouse)
+        result = await app.run_async(mouse=app.looks.mouse)
         if app.return_code and result is None:
             result = app.return_code
         try:
@@ -571,7 +570,7 @@ def run_console(
 
     async def whole() -> int:
         settings = console_settings(options.config)
-        themes = (options.config.parent / "themes",) if options.config is not None else ()
+        themes = ((options.config or expected_config_path()).parent / "themes",)
         async with await (reach() if reach is not None else open_backend(options)) as backend:
             return await show_console(
                 backend,

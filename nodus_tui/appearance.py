@@ -11,20 +11,9 @@ from nodus_tui.contract.wording import quoted
 from nodus_tui.terminal_facts import TerminalFacts
 from nodus_tui.theme_shelf import ThemeShelf
 from nodus_tui.theming import DEFAULT_THEME, PLAIN_THEME, SIXTEEN_THEME, ThemeFile
+from nodus_tui.wishes import NO_WISHES, Wishes
 
 _REMEMBERED = "theme"
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the command line says of the looks; nothing where it says nothing."""
-
-    theme: str = ""
-    mouse: bool | None = None
-    ascii: bool = False
-
-
-NO_WISHES = Wishes()
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Appearance:
     @property
     def mouse(self) -> bool:
         """Whether clicks come to the console."""
-        return self.settings.mouse if self.wishes.mouse is None else self.wishes.mouse
+        return self.settings.mouse and self.wishes.mouse
 
     @property
     def ascii(self) -> bool:
@@ -65,18 +54,29 @@ class Appearance:
         return self.terminal.colours == "none" and not self.wishes.theme
 
     def first(self) -> tuple[str, str]:
-        """The theme to begin with, and a sentence where it is not the one that was wanted. Raises NodusError for an unknown wish."""
+        """The theme to begin with, and a sentence where it is not the one that was wanted. Of the themes that come with the console only
+        those are read that may be needed. Raises NodusError for a theme that the command line names and nobody has.
+        """
+        self.shelf.read_first({self._wanted(), DEFAULT_THEME, PLAIN_THEME, SIXTEEN_THEME})
+        wanted = self._wanted()
+        if wanted not in self.shelf.themes:
+            self.shelf.read()
         themes = self.shelf.themes
         if self.wishes.theme:
-            if self.wishes.theme not in themes:
-                raise NodusError(ErrorCode.CONFIGURATION, unknown_theme(self.wishes.theme, themes))
-            return self.wishes.theme, ""
-        wanted = self._remembered(themes) or self.settings.theme
+            if wanted not in themes:
+                raise NodusError(ErrorCode.CONFIGURATION, unknown_theme(wanted, themes))
+            return wanted, ""
         if wanted not in themes:
             return self._fitting(DEFAULT_THEME, themes), unknown_theme(wanted, themes)
         fitting = self._fitting(wanted, themes)
         told = fitting != wanted != DEFAULT_THEME and not self.colourless
         return fitting, f"{fitting} is shown instead of {wanted}: {self.terminal.why}" if told else ""
+
+    def _wanted(self) -> str:
+        """What the command line names, else what was chosen in the console while the configuration said what it says now, else that."""
+        kept = self.memory.get(_REMEMBERED)
+        chosen = kept.get("chosen") if isinstance(kept, dict) and kept.get("configured") == self.settings.theme else None
+        return self.wishes.theme or (chosen if isinstance(chosen, str) else "") or self.settings.theme
 
     def _fitting(self, wanted: str, themes: Mapping[str, ThemeFile]) -> str:
         """The theme, or the one for a terminal with fewer colours."""
@@ -84,12 +84,6 @@ class Appearance:
         if self.terminal.colours == "none":
             return wanted if theme.colourless else PLAIN_THEME
         return SIXTEEN_THEME if self.terminal.colours == "sixteen" and not theme.ansi else wanted
-
-    def _remembered(self, themes: Mapping[str, ThemeFile]) -> str:
-        """What was chosen in the console, while the configuration still says what it said then and there is such a theme."""
-        kept = self.memory.get(_REMEMBERED)
-        chosen = kept.get("chosen") if isinstance(kept, dict) and kept.get("configured") == self.settings.theme else None
-        return chosen if isinstance(chosen, str) and chosen in themes else ""
 
     def choices(self) -> tuple[ThemeChoice, ...]:
         """All themes by name."""

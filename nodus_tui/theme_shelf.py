@@ -1,6 +1,6 @@
 """The themes that can be chosen: those that come with the console, and the user's own files, which are read again when they change."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,6 +75,10 @@ class ThemeShelf:
     def marks(self) -> dict[Path, Mark]:
         """The files as they lie there now. It asks the file system, which may take its time."""
         return {path: mark for folder in self.folders for path in _files(folder) if (mark := _mark(path)) is not None}
+
+    def read_first(self, names: Collection[str]) -> None:
+        """Read all but those files of the first folder that are called otherwise: a start waits for no theme that it does not show."""
+        self.read({path: mark for path, mark in self.marks().items() if path.parent != self.folders[0] or path.stem in names})
 
     def read(self, marks: dict[Path, Mark] | None = None) -> ThemeNews:
         """Read the files that changed; the others are left alone."""

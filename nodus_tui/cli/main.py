@@ -44,6 +44,10 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb → its module in `verbs`, and its line in the help: listing them loads none of them."""
 
 
+_WITH_CONSOLE = frozenset({None, "demo", "replay"})
+"""What opens a console."""
+
+
 class VerbGroup(click.Group):
     """Commands that are imported when they are called."""
 
@@ -80,9 +84,14 @@ class VerbGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", message="nodus-tui %(version)s")
 @click.option("--in-process", is_flag=True, help="Do the work in this process, for as long as it runs (NODUS_IN_PROCESS=1).")
 @click.option("--connect", "url", metavar="URL", help="Ask the API at this URL (NODUS_URL), with the token of NODUS_TOKEN.")
+@click.option("--theme", metavar="NAME", default="", help="The console's colours, this time; `t` in the console lists and keeps them.")
+@click.option("--ascii", "only_ascii", is_flag=True, help="The console draws nothing but ASCII.")
+@click.option("--no-mouse", is_flag=True, help="The console leaves the mouse to the terminal.")
 @click.option("--record", "record_to", type=click.Path(dir_okay=False), metavar="FILE", help="The console writes down what it shows.")
 @click.pass_context
-def cli(ctx: click.Context, url: str | None, record_to: str | None, *, in_process: bool) -> None:
+def cli(
+    ctx: click.Context, url: str | None, record_to: str | None, theme: str, *, in_process: bool, only_ascii: bool, no_mouse: bool
+) -> None:
     """The console for agent eval campaigns: launch, watch, cap, and read verdicts with their error bars.
 
     Without a verb it opens the full-screen console. NODUS_HOME names the state folder, NODUS_CONFIG the configuration file.
@@ -90,8 +99,13 @@ def cli(ctx: click.Context, url: str | None, record_to: str | None, *, in_proces
     if in_process and url:
         raise click.UsageError("--in-process and --connect are two different ways: choose one")
     from nodus_tui.connect import Way, choose_way  # noqa: PLC0415 - the help and the version need no backend
+    from nodus_tui.wishes import Wishes, wish  # noqa: PLC0415 - nor looks
 
     choose_way(Way(in_process=in_process, url=url or ""))
+    wishes = Wishes(theme=theme, mouse=not no_mouse, ascii=only_ascii)
+    if wishes and ctx.invoked_subcommand not in _WITH_CONSOLE:
+        raise click.UsageError(f"--theme, --ascii and --no-mouse are for the console; {ctx.invoked_subcommand} opens none")
+    wish(wishes)
     if ctx.invoked_subcommand is None:
         from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
 

@@ -147,10 +147,29 @@ def test_a_fault_of_the_backend_ends_in_one_sentence_with_its_details_in_the_log
     assert report.read_text(encoding="utf-8") == "[2.0]", "the work of this process was stopped in order"
 
 
-def test_no_color_is_honoured(tmp_path: Path) -> None:
-    with terminal(tmp_path / "report", NO_COLOR="1") as console:
+SGR_COLOUR = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-9]|4[0-9]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "vt100"}], ids=["NO_COLOR", "vt100"])
+def test_no_colour_is_sent_where_none_is_wanted_or_known(environment: dict[str, str], tmp_path: Path) -> None:
+    with terminal(tmp_path / "report", **environment) as console:
         console.read_until(b"sum-000")
+        console.type(b"jjjjx")
+        console.read_until(b"Kill run")
         console.child.send_signal(signal.SIGTERM)
         console.read_to_end()
-    colours = set(re.findall(rb"\x1b\[[0-9;]*?38;2;(\d+;\d+;\d+)", console.seen))
-    assert all(len(set(colour.split(b";"))) == 1 for colour in colours), "only shades of grey"
+    assert SGR_COLOUR.findall(console.seen) == []
+    assert b"\x1b[1" in console.seen, "letters still have weights"
+
+
+def test_nothing_but_ascii_goes_out_where_the_locale_is_not_utf8(tmp_path: Path) -> None:
+    with terminal(tmp_path / "report", LC_ALL="C") as console:
+        console.read_until(b"sum-000")
+        console.type(b"jjjjx")
+        console.read_until(b"Kill run")
+        console.type(b"\x1b[27u?")
+        console.read_until(b"Keys: Group")
+        console.child.send_signal(signal.SIGTERM)
+        console.read_to_end()
+    assert console.seen.isascii()
+    assert b"Correct" in console.seen

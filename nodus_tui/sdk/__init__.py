@@ -12,12 +12,15 @@ process with NODUS_IN_PROCESS=1, an API with NODUS_URL. `nodus.aio` has the same
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.job import JobStatus
 from nodus_tui.contract.resources.sweep import SweepStatus
+from nodus_tui.contract.resources.training_job import TaskScore, TrainingJobStatus
 from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.sdk import aio
 from nodus_tui.sdk.bridge import BRIDGE
 from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, check_environment, sandboxes, submit_many
+from nodus_tui.sdk.jobs import Job, TrainingJob
 from nodus_tui.sdk.sweeps import Sweep
 from nodus_tui.sdk.values import Answer, Case, EvaluationStatus, GroupStatus, Results
 
@@ -35,6 +38,8 @@ __all__ = [
     "GoldSummary",
     "GroupPhase",
     "GroupStatus",
+    "Job",
+    "JobStatus",
     "NodusError",
     "Reason",
     "Results",
@@ -43,6 +48,9 @@ __all__ = [
     "Sweep",
     "SweepResults",
     "SweepStatus",
+    "TaskScore",
+    "TrainingJob",
+    "TrainingJobStatus",
     "Verdict",
     "aio",
     "check_environment",

@@ -1,6 +1,5 @@
 """Writing a recording: whole lines at the end of a private file, up to a size, whatever happens to the process."""
 
-import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -86,7 +85,7 @@ class RecordingFile:
         """End it, once."""
         if not self.open:
             return
-        self._write(json.dumps({"t": round(self.seconds(), 3), "what": END, "why": why}) + "\n")
+        self._write(text_of({"t": round(self.seconds(), 3), "what": END, "why": why}))
         self._let_go()
 
     def _let_go(self) -> None:

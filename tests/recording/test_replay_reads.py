@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 from recording_place import BEGAN, Steady, played_to_end, recorded, replayed, watched_campaign
+from ways import bundle_of
 
 from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.playback import Replayed
+from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.recording.logs import part_of, put_together
 from nodus_tui.view_state.folding import group_after, run_after
 
 
@@ -180,3 +183,55 @@ async def test_nothing_can_be_done_in_a_recording(tmp_path: Path) -> None:
             for stream in (backend.read_file("hello-c001", "a"), backend.read_job_file("job", "a")):
                 with pytest.raises(NodusError, match="the names of files, and not what is in them"):
                     await anext(stream)
+
+
+async def test_a_log_grows_as_it_was_read_and_whoever_waits_for_more_gets_it(tmp_path: Path) -> None:
+    job = """\
+apiVersion: nodus.dev/v1
+kind: Job
+metadata: {name: talk}
+spec:
+  command: [sh, -c, "printf 'one\\ntwo\\n'"]
+  maxCostUSD: "0.10"
+"""
+    async with recorded(tmp_path) as place:
+        await place.backend.snapshot()
+        await place.backend.apply(bundle_of(job))
+        place.steady.seconds = 10
+        log = await place.backend.job_log("talk", wait_seconds=20)
+        while not log.ended:
+            place.steady.seconds += 10
+            log = await place.backend.job_log("talk", after=log.next_offset, wait_seconds=20)
+        whole = await place.local.job_log("talk")
+    async with replayed(place.path, speed=1) as backend:
+        with pytest.raises(NodusError, match="holds the log of talk from 0:10 on"):
+            await backend.job_log("talk")
+        backend.jump(10)
+        first = await backend.job_log("talk", after=-100)
+        assert whole.text.startswith(first.text)
+        backend.set_speed(inf)
+        text = first.text
+        while not first.ended:
+            first = await backend.job_log("talk", after=first.next_offset, wait_seconds=20)
+            text += first.text
+        assert text == whole.text == "one\ntwo\n"
+        assert (await backend.job_log("talk", after=4)).text == "two\n"
+        assert (await backend.job_log("talk", after=99)).text == ""
+
+
+def piece(offset: int, text: str, **values: bool) -> JobLog:
+    end = offset + len(text.encode())
+    return JobLog(job="j", offset=offset, next_offset=end, size=end, text=text, **{"ended": False, **values})
+
+
+def test_pieces_of_a_log_are_put_together_whatever_their_order_and_overlap() -> None:
+    whole = put_together([piece(0, "abc"), piece(0, "ab"), piece(2, "cdé"), piece(6, "f", ended=True)])
+    assert whole is not None
+    assert (whole.offset, whole.next_offset, whole.text, whole.ended) == (0, 7, "abcdéf", True)
+    assert part_of(whole, 3).text == "déf"
+    assert (part_of(whole, -2).offset, part_of(whole, -2).text) == (5, "\ufffdf")
+    assert (part_of(whole, 50).text, part_of(whole, 50).next_offset) == ("", 50)
+    later = put_together([piece(0, "abc"), piece(10, "xyz")])
+    assert later is not None
+    assert (part_of(later, 4).offset, part_of(later, 4).skipped, part_of(later, 4).text) == (10, 6, "xyz")
+    assert put_together([]) is None

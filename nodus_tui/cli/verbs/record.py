@@ -45,8 +45,8 @@ def command(file: Path, span: timedelta | None, most_mib: int, *, until_rest: bo
 
 async def _record(file: Path, span: timedelta | None, most_bytes: int, *, until_rest: bool, transcripts: bool, machine: bool) -> int:
     async with await begin_recording(await connect("look", say), file, most_bytes=most_bytes) as backend:
-        say(f"recording to {file}; {'it ends by itself, or at Ctrl-C' if span or until_rest else 'Ctrl-C ends it'}")
         with stop_on_signals(lambda _count: None) as request:
+            say(f"recording to {file}; {'it ends by itself, or at Ctrl-C' if span or until_rest else 'Ctrl-C ends it'}")
             follower = Follower(backend, until_rest=until_rest, transcripts=transcripts)
             tasks = [asyncio.ensure_future(follower.follow()), asyncio.ensure_future(request.asked.wait())]
             if machine:

@@ -1,0 +1,156 @@
+"""The console on a recording: the same screens as when it was recorded, its own keys, and nothing that can be done."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+
+from console_driver import press, screen_lines, screen_text, settled
+from recording_place import BEGAN, Steady, recorded, replayed, watched_campaign
+from textual.pilot import Pilot
+from ways import spec
+
+from nodus_tui.app import NodusApp
+from nodus_tui.recording.replay_backend import ReplayBackend
+
+NOW = BEGAN + timedelta(minutes=5)
+
+
+async def until(app: NodusApp, pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+    """Let the loop turn until something holds; the test's own time limit is the end of patience."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await settled(app, pilot)
+
+
+def own_lines(app: NodusApp) -> list[str]:
+    """The screen without what tells that it is a recording, or that it is recorded: the lines above the place, and the footer's."""
+    lines = screen_lines(app)
+    return [line for line in lines[:-3] if line]
+
+
+async def tour(app: NodusApp, pilot: Pilot[int]) -> list[list[str]]:
+    """The campaigns, the group, its first run: what each screen shows."""
+    screens = []
+    await until(app, pilot, lambda: "● Completed" in screen_text(app))
+    screens.append(own_lines(app))
+    await press(app, pilot, "enter")
+    await until(app, pilot, lambda: screen_text(app).count("● Succeeded") == 3)
+    screens.append(own_lines(app))
+    await press(app, pilot, "enter")
+    await until(app, pilot, lambda: "assistant · call 1" in screen_text(app))
+    screens.append(own_lines(app))
+    return screens
+
+
+async def test_a_recorded_console_and_its_replay_show_the_same_screens(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        app = NodusApp(place.backend, clock=lambda: NOW)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "No campaigns yet." in screen_text(app))
+            place.steady.seconds = 10
+            await place.backend.apply(spec(tasks=3))
+            live = await tour(app, pilot)
+            assert "● recording, " in screen_text(app)
+            place.steady.seconds = 60
+        place.backend.file.close()
+        async with replayed(place.path, speed=inf) as backend:
+            again = NodusApp(backend, clock=lambda: NOW)
+            async with again.run_test(size=(120, 40)) as pilot:
+                assert await tour(again, pilot) == live
+                assert "■ ended  1:00 / 1:00" in screen_text(again)
+                assert "recording of local at /here, 2026-03-01" in screen_text(again)
+
+
+async def go_to(app: NodusApp, pilot: Pilot[int], place: str) -> None:
+    await press(app, pilot, "at")
+    assert "Go to which place?" in screen_text(app)
+    app.screen.query_one("#value").value = place
+    await press(app, pilot, "enter")
+
+
+async def test_it_stops_goes_faster_and_back_and_every_view_follows(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=3, active=1)
+        await place.backend.transcript("hello-c001")
+        length = place.steady.seconds = int(place.steady.seconds) + 100
+        await place.backend.info()
+    steady = Steady()
+    async with replayed(place.path, steady=steady, speed=1) as backend:
+        app = NodusApp(backend, start_at="hello")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "There is no group hello any more" in screen_text(app))
+            assert f"▶  0:00 / {length // 60}:{length % 60:02}" in screen_text(app)
+            await press(app, pilot, "P", "greater_than_sign", "greater_than_sign", "less_than_sign")
+            await until(app, pilot, lambda: "‖ paused" in screen_text(app))
+            assert "2×" in screen_text(app)
+            await go_to(app, pilot, "100%")
+            await until(app, pilot, lambda: "● Completed" in screen_lines(app)[0])
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "assistant · call 1" in screen_text(app))
+            await press(app, pilot, "left")
+            assert backend.playback.place == length - 5
+            await go_to(app, pilot, "0:00")
+            await until(app, pilot, lambda: "the recording holds the conversation of hello-c001 from" in screen_text(app))
+            await press(app, pilot, "P")
+            steady.seconds = 1000
+            await until(app, pilot, lambda: "■ ended" in screen_text(app))
+            await until(app, pilot, lambda: "assistant · call 1" in screen_text(app))
+            assert app.clock() == backend.now()
+
+
+async def test_at_its_end_it_begins_again_where_that_was_wished(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+    steady = Steady()
+    async with replayed(place.path, steady=steady, speed=1) as backend:
+        backend.loops = True
+        app = NodusApp(backend)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(app, pilot, lambda: "again and again" in screen_text(app))
+            steady.seconds = 500
+            app._tick()
+            await until(app, pilot, lambda: "▶  0:00 /" in screen_text(app))
+
+
+async def test_no_key_does_anything_in_a_recording(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+    async with replayed(place.path) as backend:
+        app = NodusApp(backend)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "● Completed" in screen_text(app))
+            for key in ("x", "e", "r", "l", "u"):
+                await press(app, pilot, key)
+                assert "This is a recording of local at /here" in screen_text(app)
+                assert len(app.screen_stack) == 2, "no dialog opens"
+            footer = screen_lines(app)[-1]
+            assert "P pause" in footer
+            assert "kill" not in footer
+            await press(app, pilot, "question_mark")
+            help_text = screen_text(app)
+            assert "kill" not in help_text.lower().split("signs")[0]
+            await press(app, pilot, "escape", "q")
+        assert app.return_value == 0
+
+
+async def test_what_of_a_recording_is_damaged_is_told_when_it_is_opened(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+    place.path.write_bytes(place.path.read_bytes()[:-10])
+    async with replayed(place.path) as backend:
+        app = NodusApp(backend)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "the file is cut off within this line" in " ".join(screen_text(app).split()))
+
+
+async def test_elsewhere_the_keys_of_a_recording_do_nothing(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        app = NodusApp(place.local)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(app, pilot, lambda: "No campaigns yet." in screen_text(app))
+            before = screen_text(app)
+            await press(app, pilot, "P", "right", "at")
+            assert screen_text(app) == before
+            assert not isinstance(app.backend, ReplayBackend)

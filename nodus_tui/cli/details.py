@@ -1,5 +1,7 @@
 """Resources and transcripts in detail, for `describe`. Foreign text passes safe_text. Pure."""
 
+from collections.abc import Sequence
+
 from nodus_tui.cli.output import pairs_text, table_text
 from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
 from nodus_tui.cli.summary import seconds_text
@@ -9,8 +11,9 @@ from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
 from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sweep import Sweep
@@ -19,6 +22,7 @@ from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, environment_text, o
 from nodus_tui.text import safe_text
 from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
 from nodus_tui.view_state.cells import Tone, plain
+from nodus_tui.view_state.devices import hardware_words, until_words
 from nodus_tui.view_state.figures import bar
 from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
 
@@ -82,7 +86,7 @@ def _job(job: Job) -> list[tuple[str, str]]:
         ("Image", spec.image or ""),
         ("Command", command_text(spec.command, _COMMAND_CHARACTERS)),
         ("Working folder", spec.working_dir or "its own"),
-        ("Machine", f"{spec.hardware}, {spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
+        ("Machine", f"{_beside_cpu(spec)}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
         ("Environment", ", ".join([*spec.env, *(f"{name} (the scheduler's)" for name in spec.env_from)])),
         ("Timeout", duration_text(spec.timeout)),
     ]
@@ -147,10 +151,12 @@ def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, st
     kept = [f"{each.path}  {each.bytes:,} bytes  sha256 {each.sha256}" for each in status.outputs]
     more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp {target}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
-        ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)),
+        ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part) + _until(status)),
+        ("Devices", _devices(status.device_names, status.devices)),
         ("Attempt", str(status.attempt) if status.attempt > 1 else ""),
         ("Exit code", "" if status.exit_code is None else str(status.exit_code)),
         ("Cost", f"{display_usd(status.cost_usd)} of {cap_text(job)}, at {display_usd(status.rate_usd)} an hour"),
+        ("Electricity", "" if status.energy_wh is None else f"{status.energy_wh:,.3f} Wh by its devices"),
         ("Created", time_text(status.created_at)),
         ("Started", time_text(status.started_at)),
         ("Ended", time_text(status.ended_at)),
@@ -159,6 +165,19 @@ def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, st
         ("Notes", "\n".join(status.notes)),
         ("Log", f"nodus-tui logs {target}"),
     ]
+
+
+def _until(status: JobStatus | AgentRunStatus) -> str:
+    return "" if status.until is None else f", {until_words(time_text(status.until), status.until_kind)}"
+
+
+def _devices(names: Sequence[str], uuids: Sequence[str]) -> str:
+    return "\n".join(f"{name}  {uuid}" for name, uuid in zip(names, uuids, strict=False))
+
+
+def _beside_cpu(spec: MachineSlice | AgentSandbox) -> str:
+    hardware = hardware_words(spec)
+    return "" if hardware == "CPU" else f"{hardware}, "
 
 
 def _budget(budget: Budget) -> list[tuple[str, str]]:
@@ -265,7 +284,7 @@ def _run(run: AgentRun) -> list[tuple[str, str]]:
     phase = ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)
     return [
         *pairs,
-        ("Phase", phase + (f" until {time_text(status.until)}" if status.until else "")),
+        ("Phase", phase + _until(status)),
         ("Taken over", "" if status.current else "yes: another attempt stands for this case"),
         (
             "Verdict",
@@ -298,6 +317,7 @@ def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]
             if box.engine
             else ("for grading only" if box.grader_image else "none was made"),
         ),
+        ("Devices", _devices(box.device_names, box.devices)),
         ("Graded in", box.grader_image),
         ("Limits", limits_text(limits) if limits else ""),
         ("Sandbox time", f"{seconds_text(box.seconds)} from started to stopped, grading included{running}"),
@@ -309,6 +329,7 @@ def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]
 def limits_text(box: AgentSandbox) -> str:
     """What a sandbox may use."""
     parts = [
+        _beside_cpu(box).removesuffix(", "),
         f"{box.cpus:g} CPU{'s' if box.cpus != 1 else ''}",
         f"{box.memory_gib:g} GiB of memory",
         f"{box.disk_gib:g} GiB of disk",

@@ -19,6 +19,7 @@ from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.statistics.scores import scores_text
 from nodus_tui.view_state.budgets import scope_text, standing_word, used_bar, used_text
 from nodus_tui.view_state.cells import plain
+from nodus_tui.view_state.devices import given_words, hardware_words
 
 RIGHT = frozenset(
     {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE", "GOING"}
@@ -29,7 +30,7 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "Agent": ("NAME", "REVISION", "CAP", "MODEL", "UPDATED"),
     "AgentGroup": ("NAME", "PHASE", "ENDED", "PASS RATE", "SPENT", "CAP", "SANDBOXES", "AGENT", "ENVIRONMENT"),
     "AgentRun": ("NAME", "CASE", "TASK", "PHASE", "REASON", "VERDICT", "COST", "CAP", "SANDBOX", "TURNS", "GROUP"),
-    "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "SERVES", "COMMAND"),
+    "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "DEVICES", "SERVES", "COMMAND"),
     "TrainingJob": ("NAME", "PHASE", "REASON", "DONE", "SCORES", "COST", "CAP", "TOOK", "STARTED", "HARDWARE", "MODEL"),
     "Sweep": SWEEP_TITLES,
     "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
@@ -160,7 +161,7 @@ def _training_job(job: TrainingJob) -> tuple[str, ...]:
         cap_text(job),
         seconds_text(_took(status)),
         time_text(status.started_at),
-        hardware,
+        given_words(status.hardware, status.device_names) or hardware,
         spec.model.uri,
     )
 
@@ -176,7 +177,7 @@ def _job(job: Job) -> tuple[str, ...]:
     status, cap = job.status, cap_text(job)
     command = command_text(job.spec.command, _COMMAND_CHARACTERS) or job.spec.image or ""
     if status is None:
-        return job.name, "-", "-", "-", "-", cap, "-", "-", serves_text(job), command
+        return job.name, "-", "-", "-", "-", cap, "-", "-", hardware_words(job.spec), serves_text(job), command
     return (
         job.name,
         status.phase,
@@ -186,6 +187,7 @@ def _job(job: Job) -> tuple[str, ...]:
         cap,
         seconds_text(_took(status)),
         time_text(status.started_at),
+        given_words(status.hardware, status.device_names) or hardware_words(job.spec),
         serves_text(job),
         command,
     )

@@ -1,4 +1,4 @@
-"""The machine that does the work: its devices, the processes on them with their runs, CPU, memory, disk and network."""
+"""The machine that does the work: its devices and who has them, the processes on them with their runs and jobs, CPU, memory, disk."""
 
 from typing import Any, ClassVar
 
@@ -9,6 +9,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.job import JobScreen
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import RowsScreen
@@ -128,7 +129,7 @@ class GpusScreen(RowsScreen):
         self.devices.show(now)
         self._share_height()
         row = self.devices.cursor_item
-        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row), width, _DETAIL_LINES))
+        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row, now), width, _DETAIL_LINES))
         self.processes.show_empty((line(muted("No process is on a device.")),))
         self.processes.show(now)
 
@@ -146,8 +147,13 @@ class GpusScreen(RowsScreen):
         """What Enter and Tab do from where the keys go now."""
         if self.processes.has_focus:
             row = self.processes.cursor_item
-            without = frozenset() if row is not None and row.process.run is not None else frozenset({"go"})
-            return Offer(without=without, words={"go": "to the run", "halves": "to devices"})
+            run, job = (row.process.run, row.process.job) if row is not None else (None, None)
+            without = frozenset() if run or job else frozenset({"go"})
+            return Offer(without=without, words={"go": "to the job" if job and not run else "to the run", "halves": "to devices"})
+        device = self.devices.cursor_item
+        if device is not None and device.holders and self.state.first_process_on(device) is None:
+            halves = frozenset() if len(self.state.processes) else frozenset({"halves"})
+            return Offer(without=halves, words={"go": "to who has it", "halves": "to processes"})
         none = frozenset() if len(self.state.processes) else frozenset({"go", "halves"})
         return Offer(without=none, words={"go": "its processes", "halves": "to processes"})
 
@@ -162,36 +168,53 @@ class GpusScreen(RowsScreen):
     # Actions
 
     async def do_go(self) -> None:
-        """From a device to its processes, from a process to its run."""
+        """From a device to its processes, or to who has it where there are none; from a process to its run or job."""
         if not self.processes.has_focus:
-            self._go_to_processes()
+            await self._go_from_device()
             return
         row = self.processes.cursor_item
-        if row is None or row.process.run is None:
-            where = "in a sandbox of another workspace" if row is not None and row.process.sandbox is not None else "of no run here"
+        if row is not None and row.process.run is not None:
+            await self._go_to_run(row.process.run)
+        elif row is not None and row.process.job is not None:
+            self._go_to_job(row.process.job)
+        else:
+            where = "in a sandbox of another workspace" if row is not None and row.process.sandbox is not None else "of no run or job here"
             self.notice(f"This process is {where}.", Tone.WARN)
-            return
+
+    def _go_to_job(self, name: str) -> None:
+        if self.services.feed.jobs.rows.find(name) is None:
+            self.notice(f"`nodus-tui describe {name}` shows {name}.", Tone.WARN)
+        else:
+            self.app.push_screen(JobScreen(self.services, name))
+
+    async def _go_to_run(self, name: str) -> None:
         try:
-            run = await self.services.backend.get("AgentRun", row.process.run)
+            run = await self.services.backend.get("AgentRun", name)
         except NodusError as error:
-            self.notice(f"! The run {row.process.run} cannot be read: {error.detail}", Tone.BAD)
+            self.notice(f"! The run {name} cannot be read: {error.detail}", Tone.BAD)
             return
         if not isinstance(run, AgentRun) or not run.spec.group:
-            self.notice(f"{row.process.run} belongs to no group: `nodus-tui describe {row.process.run}` shows it.", Tone.WARN)
+            self.notice(f"{name} belongs to no group: `nodus-tui describe {name}` shows it.", Tone.WARN)
             return
         # The run's group lies below it, as if one had come that way.
         group = GroupScreen(self.services, run.spec.group)
         await self.app.push_screen(group)
         self.app.push_screen(RunScreen(self.services, group.state, run.name))
 
-    def _go_to_processes(self) -> None:
+    async def _go_from_device(self) -> None:
         row = self.devices.cursor_item
         first = self.state.first_process_on(row) if row is not None else None
-        if first is None:
+        if first is not None:
+            self.processes.select(first)
+            self.processes.focus()
+        elif row is not None and row.holders:
+            holder = row.holders[0]
+            if holder.kind == "AgentRun":
+                await self._go_to_run(holder.name)
+            else:
+                self._go_to_job(holder.name)
+        else:
             self.notice("No process is on this device." if row is not None else "There is no device.", Tone.WARN)
-            return
-        self.processes.select(first)
-        self.processes.focus()
 
     def do_halves(self) -> None:
         """The other table."""

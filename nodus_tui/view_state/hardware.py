@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from nodus_tui.contract.hardware_view import HISTORY_SAMPLES, GpuDevice, GpuProcess, HardwareView, MigDevice
+from nodus_tui.contract.hardware_view import HISTORY_SAMPLES, DeviceHolder, GpuDevice, GpuProcess, HardwareView, MigDevice
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.columns import Column, Item
+from nodus_tui.view_state.devices import holders_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, share
 from nodus_tui.view_state.hardware_words import (
     UNKNOWN,
@@ -45,6 +46,11 @@ class DeviceRow:
     def place(self) -> str:
         """`0`, or `0:3` for the slice 3 of device 0."""
         return str(self.device.index) if self.leaf is None else f"{self.device.index}:{self.leaf.index}"
+
+    @property
+    def holders(self) -> tuple[DeviceHolder, ...]:
+        """Who was given it."""
+        return self.device.holders if self.leaf is None else self.leaf.holders
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -158,7 +164,7 @@ class HardwareState:
         sentences = self.view.notes or ("the driver lists no device",)
         return (line("No GPUs here."), *(line(muted(f"{sentence[:1].upper()}{sentence[1:]}.")) for sentence in sentences))
 
-    def detail(self, row: DeviceRow | None) -> tuple[Line, ...]:
+    def detail(self, row: DeviceRow | None, now: datetime) -> tuple[Line, ...]:
         """The selected device: what is wrong first, then what it tells beside its row."""
         if row is None:
             return ()
@@ -167,6 +173,8 @@ class HardwareState:
         lines = [line(Span(f"! {sentence}", tone)) for sentence in (*wrong, *(row.notes if not row.device.responding else ()))]
         name = (row.device if row.leaf is None else row.leaf).name or UNKNOWN
         facts = device_words(row.device) if row.leaf is None else _leaf_words(row.leaf)
+        if row.holders:
+            lines.append(line("given to ", Span(holders_words(row.holders, now), Tone.KEY)))
         lines.append(joined((line(name), *(line(muted(fact)) for fact in facts))))
         if row.device.responding:
             lines += [line(muted(note)) for note in row.notes]
@@ -265,6 +273,14 @@ def _state_cell(row: DeviceRow, _now: datetime) -> Line:
     return line(muted("idle" if row.device.utilization_percent == 0 and not row.device.processes else ""))
 
 
+def _held_cell(row: DeviceRow, now: datetime) -> Line:
+    """What is wrong with it; else who has it; else how it stands."""
+    if not row.holders or not row.device.responding or (row.leaf is None and warnings_of(row.device)):
+        return _state_cell(row, now)
+    more = f" +{len(row.holders) - 1}" if len(row.holders) > 1 else ""
+    return line(muted("→ "), Span(row.holders[0].name, Tone.KEY), muted(more))
+
+
 DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
     Column("gpu", "GPU", 4, lambda row, _now: line(muted(row.place)), lambda row: _order(row.device, row.leaf)),
     Column("name", "NAME", 10, _name_cell, lambda row: row.device.name, grow=20, least=6),
@@ -300,7 +316,7 @@ DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
         priority=2,
         right=True,
     ),
-    Column("state", "STATE", 11, _state_cell, lambda row: row.device.responding, priority=1, grow=20),
+    Column("state", "STATE", 11, _held_cell, lambda row: row.device.responding, priority=1, grow=20),
 )
 
 
@@ -309,8 +325,9 @@ DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
 
 def _run_cell(row: ProcessRow, _now: datetime) -> Line:
     process = row.process
-    if process.run is not None:
-        return line(Span(process.run, Tone.KEY))
+    owner = process.run or process.job
+    if owner is not None:
+        return line(Span(owner, Tone.KEY))
     return line(muted(f"□ {process.sandbox}" if process.sandbox is not None else "–"))
 
 
@@ -321,7 +338,7 @@ PROCESS_COLUMNS: tuple[Column[ProcessRow], ...] = (
     Column(
         "memory", "MEMORY", 9, lambda row, _now: line(size_text(row.process.memory_bytes)), lambda row: row.process.memory_bytes, right=True
     ),
-    Column("run", "RUN", 14, _run_cell, lambda row: row.process.run, grow=18),
+    Column("run", "RUN, JOB", 14, _run_cell, lambda row: row.process.run or row.process.job, grow=18),
     Column(
         "command",
         "COMMAND",

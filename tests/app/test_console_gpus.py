@@ -3,7 +3,8 @@
 import pytest
 from console_driver import console, press, screen_text, settled, wire_text
 from console_records import every_kind_of_run, group
-from hardware_records import device, hardware, later, process
+from hardware_records import device, hardware, holder, later, process
+from job_records import job
 from scripted_backend import UNREACHABLE, ScriptedBackend
 
 from nodus_tui.app import NodusApp
@@ -11,6 +12,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.screens.gpus import GpusScreen
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.job import JobScreen
 from nodus_tui.screens.run import RunScreen
 
 
@@ -96,7 +98,7 @@ async def test_enter_goes_from_a_device_to_its_processes_and_on_to_the_run() -> 
         await press(app, pilot, "d", "j", "enter")
         assert "No process is on this device." in screen_text(app)
         await press(app, pilot, "k", "enter", "enter")
-        assert "This process is of no run here." in screen_text(app)
+        assert "This process is of no run or job here." in screen_text(app)
         await press(app, pilot, "j", "enter")
         assert isinstance(app.screen, RunScreen)
         assert app.screen.state.name == name
@@ -142,3 +144,35 @@ async def test_every_size_shows_devices_and_processes_and_foreign_text_is_harmle
         assert "\u202e" not in text
         assert "COMMAND" in text or size[0] == 60
         assert " 7 " in text
+
+
+async def test_enter_goes_from_a_device_without_processes_to_who_has_it() -> None:
+    backend = machine()
+    name = next(iter(backend.runs))
+    known = job("train")
+    backend.jobs[known.name] = known
+    held = (holder("train"),), (holder(name, "AgentRun"),), (holder("other", "TrainingJob"),)
+    backend.hardware = hardware().model_copy(
+        update={"devices": tuple(device(place, utilization_percent=0, holders=each) for place, each in enumerate(held))}
+    )
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "d")
+        assert "→ train" in screen_text(app)
+        assert "given to job train" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert isinstance(app.screen, JobScreen)
+        await press(app, pilot, "escape", "j", "enter")
+        assert isinstance(app.screen, RunScreen)
+        await press(app, pilot, "escape", "escape", "j", "enter")
+        assert "`nodus-tui describe other` shows other." in screen_text(app)
+
+
+async def test_enter_goes_from_a_process_to_its_job() -> None:
+    backend = machine()
+    known = job("train")
+    backend.jobs[known.name] = known
+    backend.hardware = hardware().model_copy(update={"devices": (device(0, processes=(process(1, job="train"),)),)})
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "d", "enter", "enter")
+        assert isinstance(app.screen, JobScreen)
+        assert app.screen.job_name == "train"

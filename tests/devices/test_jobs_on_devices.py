@@ -18,6 +18,8 @@ from local_backend.devices import desk as desk_module
 from local_backend.devices.machine_claims import held
 from local_backend.hardware import watch as watch_module
 from local_backend.jobs import job_devices
+from nodus_tui.cli.details import resource_text
+from nodus_tui.cli.rows import row_of
 from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.job import JobStatus
@@ -81,6 +83,11 @@ async def test_a_job_sees_its_devices_and_pays_for_them_and_gives_them_back(tmp_
         assert float(ended.cost_usd) == pytest.approx((ended.ended_at - ended.started_at).total_seconds() * 144 / 3600, rel=1e-6)
         assert not {one.uuid, two.uuid} & held().keys()
         assert ended.devices == (one.uuid, two.uuid), "what it had is told when it has ended, too"
+        found, _ = await job_now(backend)
+        assert "GPU 0, 1 (H100)" in row_of(found)
+        text = resource_text(found)
+        assert f"0 NVIDIA H100 80GB HBM3  {one.uuid}" in text
+        assert "2 × H100, 1 CPU, 1 GiB" in text
 
 
 async def test_a_job_without_devices_sees_none(tmp_path: Path, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +109,7 @@ async def test_one_waits_for_the_other_and_says_for_whom_and_a_job_without_devic
         told = await waits(backend, "waits for 1 × H100; 1 busy with job first", "second")
         first = (await job_now(backend, "first"))[1]
         assert (told.reason, told.until_kind) == ("WaitingForDevice", "AtLatest")
+        assert f"until {told.until:%Y-%m-%d %H:%M:%S}Z at the latest" in resource_text((await job_now(backend, "second"))[0])
         assert told.until is not None
         assert first.deadline_at is not None
         assert told.until >= first.deadline_at

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from console_records import NOW
 
 from nodus_tui.contract.hardware_view import (
+    DeviceHolder,
     EccFact,
     GpuClocks,
     GpuDevice,
@@ -64,6 +65,10 @@ def device(index: int, **changes: object) -> GpuDevice:
     return GpuDevice.model_validate(values | changes)
 
 
+def holder(name: str, kind: str = "Job", **changes: object) -> DeviceHolder:
+    return DeviceHolder.model_validate({"kind": kind, "name": name, "since": NOW, **changes})
+
+
 def hardware(at: datetime = NOW) -> HardwareView:
     slices = (
         MigDevice(
@@ -84,7 +89,11 @@ def hardware(at: datetime = NOW) -> HardwareView:
         cuda="13.0",
         machine=MACHINE,
         devices=(
-            device(0, processes=(process(3911, memory_bytes=40 * GIB), of_run)),
+            device(
+                0,
+                processes=(process(3911, memory_bytes=40 * GIB, job="serve"), of_run),
+                holders=(holder("serve", shared=True), holder("every-state-c002", "AgentRun", shared=True)),
+            ),
             device(
                 1,
                 utilization_percent=100,
@@ -102,6 +111,7 @@ def hardware(at: datetime = NOW) -> HardwareView:
                 power_w=71.0,
                 temperature_c=31,
                 history=GpuHistory(interval_seconds=1, utilization_percent=(None, 80, 40, 0, 0, 0)),
+                holders=(holder("train", until=NOW + timedelta(minutes=20), until_kind="About"),),
             ),
             GpuDevice(
                 index=4,

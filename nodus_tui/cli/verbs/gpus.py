@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 from pydantic import JsonValue
@@ -14,8 +14,9 @@ from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import opened, with_backend
 from nodus_tui.contract.backend import Backend
-from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView
+from nodus_tui.contract.hardware_view import DeviceHolder, GpuDevice, GpuProcess, HardwareView
 from nodus_tui.text import safe_text
+from nodus_tui.view_state.devices import holder_words
 from nodus_tui.view_state.hardware_words import (
     UNKNOWN,
     degrees,
@@ -28,8 +29,8 @@ from nodus_tui.view_state.hardware_words import (
     watts_of,
 )
 
-_TITLES = ("GPU", "NAME", "UTIL", "MEMORY", "TEMP", "POWER", "PROCESSES")
-_PROCESS_TITLES = ("GPU", "PID", "USER", "MEMORY", "RUN", "COMMAND")
+_TITLES = ("GPU", "NAME", "UTIL", "MEMORY", "TEMP", "POWER", "PROCESSES", "GIVEN TO")
+_PROCESS_TITLES = ("GPU", "PID", "USER", "MEMORY", "RUN, JOB", "COMMAND")
 _RIGHT = frozenset({"UTIL", "MEMORY", "TEMP", "POWER", "PROCESSES", "PID"})
 _LIVE_SECONDS = 1.0
 
@@ -117,11 +118,17 @@ def _rows(device: GpuDevice) -> Iterator[tuple[str, ...]]:
         degrees(device.temperature_c),
         watts_of(device.power_w, device.power_limit_w),
         UNKNOWN if device.processes is None else str(len(device.processes)),
+        _holders(device.holders),
     )
     for leaf in device.mig_devices:
         memory = gib_of(leaf.memory_used_bytes, leaf.memory_total_bytes)
         count = UNKNOWN if leaf.processes is None else str(len(leaf.processes))
-        yield f"{device.index}:{leaf.index}", f"└ {leaf.name or leaf.uuid or UNKNOWN}", UNKNOWN, memory, UNKNOWN, UNKNOWN, count
+        name = f"└ {leaf.name or leaf.uuid or UNKNOWN}"
+        yield f"{device.index}:{leaf.index}", name, UNKNOWN, memory, UNKNOWN, UNKNOWN, count, _holders(leaf.holders)
+
+
+def _holders(holders: Sequence[DeviceHolder]) -> str:
+    return "; ".join(map(holder_words, holders)) or "-"
 
 
 def _details(view: HardwareView) -> Iterator[str]:
@@ -144,5 +151,5 @@ def _process_rows(view: HardwareView) -> Iterator[tuple[str, ...]]:
 
 
 def _process_row(place: str, process: GpuProcess) -> tuple[str, ...]:
-    owner = process.run or (f"sandbox {process.sandbox}" if process.sandbox else "-")
+    owner = process.run or process.job or (f"sandbox {process.sandbox}" if process.sandbox else "-")
     return place, str(process.pid), process.user or UNKNOWN, size_text(process.memory_bytes), owner, process.command or UNKNOWN

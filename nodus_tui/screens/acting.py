@@ -3,17 +3,17 @@
 from decimal import Decimal
 from uuid import uuid4
 
-from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.contract.resources.job import Job
 from nodus_tui.screens.base import ViewScreen
+from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
-from nodus_tui.view_state.jobs import job_status, kill_job_question
+from nodus_tui.view_state.jobs import cap_of, extend_job_lines, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.proposals import (
     INTERRUPTED_WAITS,
     GroupExtension,
@@ -56,14 +56,45 @@ async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
         await perform(screen, Kill(kind="AgentGroup", name=group.name, **_stamp(screen)))
 
 
-async def kill_job(screen: ViewScreen, job: Job) -> None:
+async def kill_job(screen: ViewScreen, job: AnyJob) -> None:
     """Ask, then end a job."""
     status = job_status(job)
     if status.ended:
         screen.notice(f"{job.name} has ended ({status.phase}); there is nothing to kill.", Tone.WARN)
         return
     if await screen.app.push_screen_wait(ConfirmDialog(kill_job_question(job, screen.services.now()))):
-        await perform(screen, Kill(kind="Job", name=job.name, **_stamp(screen)))
+        await perform(screen, Kill(kind=job.kind, name=job.name, **_stamp(screen)))
+
+
+async def retry_job(screen: ViewScreen, job: AnyJob) -> bool:
+    """Ask, then begin a job's next attempt; says whether it was done."""
+    problem = retry_problem(job)
+    if problem:
+        screen.notice(problem, Tone.WARN)
+        return False
+    if not await screen.app.push_screen_wait(ConfirmDialog(retry_job_question(job, screen.services.now()))):
+        return False
+    return await perform(screen, RetryJob(kind=job.kind, name=job.name, **_stamp(screen)))
+
+
+async def extend_job(screen: ViewScreen, job: AnyJob) -> bool:
+    """Ask for a higher cap, then raise the job's; says whether that begins another attempt."""
+    status, cap = job_status(job), cap_of(job)
+    if status.phase == "Succeeded" and status.reason is None:
+        screen.notice(f"{job.name} has succeeded: nothing is left to pay for.", Tone.WARN)
+        return False
+    answer = await screen.app.push_screen_wait(
+        PromptDialog(
+            f"New cap of job {job.name}, in US dollars",
+            extend_job_lines(job, screen.services.now()),
+            value=cap_input(proposed_cap(cap, None)),
+            problem=lambda text: cap_problem(text, cap),
+        ),
+    )
+    if answer is None:
+        return False
+    done = await perform(screen, ExtendCap(kind=job.kind, name=job.name, cap_usd=typed_cap(answer[0]), **_stamp(screen)))
+    return done and status.reason == "MaxCostReached"
 
 
 async def kill_run(screen: ViewScreen, run: AgentRun) -> None:

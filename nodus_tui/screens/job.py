@@ -7,14 +7,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.resources.job import Job
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.files import save_outputs
 from nodus_tui.screens.services import Services
+from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.job_log import LogTail
-from nodus_tui.view_state.jobs import job_facts, job_status
+from nodus_tui.view_state.jobs import job_facts, retry_problem
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.words import job_sign
 from nodus_tui.view_state.wrapping import clipped, wrapped
@@ -49,7 +49,7 @@ class JobScreen(ViewScreen):
         self._problem = ""
 
     @property
-    def job(self) -> Job | None:
+    def job(self) -> AnyJob | None:
         """The job as it stands; None where there is none of that name (any more)."""
         return self.services.feed.jobs.rows.find(self.job_name)
 
@@ -99,7 +99,8 @@ class JobScreen(ViewScreen):
             gone = line(f"There is no job {self.job_name} any more. Esc goes back.") if self.services.feed.jobs.loaded else ()
             self.part("facts", SpanBlock).show(lambda _width: (gone,))
         else:
-            self.part("facts", SpanBlock).show(lambda width: clipped(job_facts(job, now, width), width, _FACT_LINES))
+            most = _FACT_LINES + len(score_lines(job))
+            self.part("facts", SpanBlock).show(lambda width: clipped(job_facts(job, now, width), width, most))
         self._show_log()
 
     def _show_log(self) -> None:
@@ -138,9 +139,14 @@ class JobScreen(ViewScreen):
     # Actions
 
     def offer(self) -> Offer:
-        """Files only where some were kept."""
-        kept = self.job is not None and bool(job_status(self.job).outputs)
-        return Offer(now=frozenset(), without=frozenset() if kept else frozenset({"files"}), words={})
+        """Files only where some were kept, another attempt only where there can be one; what ended for its cap asks for a higher one."""
+        job = self.job
+        kept = job is not None and bool(job_status(job).outputs)
+        without = {"files"} if not kept else set[str]()
+        if job is None or retry_problem(job):
+            without.add("retry")
+        capped = job is not None and job_status(job).reason == "MaxCostReached"
+        return Offer(now=frozenset({"extend"}) if capped else frozenset(), without=frozenset(without), words={})
 
     async def do_files(self) -> None:
         """List the outputs that were kept, and save some."""
@@ -149,9 +155,22 @@ class JobScreen(ViewScreen):
             return
         await save_outputs(self, self.job_name)
 
-    async def do_kill(self) -> None:
-        """Kill this job."""
+    def _there(self) -> AnyJob | None:
         if self.job is None:
             self.notice(f"The job {self.job_name} is not there.", Tone.WARN)
-        else:
-            await acting.kill_job(self, self.job)
+        return self.job
+
+    async def do_kill(self) -> None:
+        """Kill this job."""
+        if (job := self._there()) is not None:
+            await acting.kill_job(self, job)
+
+    async def do_retry(self) -> None:
+        """Try this job again; its log begins anew."""
+        if (job := self._there()) is not None and await acting.retry_job(self, job):
+            self.reread()
+
+    async def do_extend(self) -> None:
+        """Give this job a higher cap; where that begins another attempt, its log begins anew."""
+        if (job := self._there()) is not None and await acting.extend_job(self, job):
+            self.reread()

@@ -5,18 +5,18 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from nodus_tui.contract.resources.job import Job
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.job import JobScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
+from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.jobs import job_facts
 from nodus_tui.view_state.key_actions import View
 
 
-class JobsScreen(TableScreen[Job]):
+class JobsScreen(TableScreen[AnyJob]):
     """All jobs."""
 
     VIEW: ClassVar[View] = View.JOBS
@@ -35,7 +35,7 @@ class JobsScreen(TableScreen[Job]):
         """Where the cursor is, and who does the work."""
         return (*super().status_parts(), line(muted(self.services.whose_work())))
 
-    def detail(self, item: Job, width: int) -> Sequence[Line]:
+    def detail(self, item: AnyJob, width: int) -> Sequence[Line]:
         """The selected job in words."""
         return job_facts(item, self.services.now(), width)
 
@@ -43,7 +43,7 @@ class JobsScreen(TableScreen[Job]):
         """How the first job comes about."""
         return (line("No jobs yet."), (), line(Span("l", Tone.KEY), "  estimates a spec file and launches it"))
 
-    def open_item(self, item: Job) -> None:
+    def open_item(self, item: AnyJob) -> None:
         """The job and its log."""
         self.app.push_screen(JobScreen(self.services, item.name))
 
@@ -51,3 +51,13 @@ class JobsScreen(TableScreen[Job]):
         """Kill the selected job."""
         if (job := self.selected()) is not None:
             await acting.kill_job(self, job)
+
+    async def do_retry(self) -> None:
+        """Try the selected job again."""
+        if (job := self.selected()) is not None:
+            await acting.retry_job(self, job)
+
+    async def do_extend(self) -> None:
+        """Give the selected job a higher cap."""
+        if (job := self.selected()) is not None:
+            await acting.extend_job(self, job)

@@ -5,6 +5,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatu
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobStatus
 
 
 def group_after(group: AgentGroup | None, event: Event) -> AgentGroup | None:
@@ -45,16 +46,18 @@ def run_after(run: AgentRun | None, event: Event) -> AgentRun | None:
     return run.model_copy(update=changed)
 
 
-def job_after(job: Job | None, event: Event) -> Job | None:
-    """The job after the event; None when it is deleted, or when a change came of a job that nobody told of."""
+def job_after(job: Job | TrainingJob | None, event: Event) -> Job | TrainingJob | None:
+    """The job after the event, of whichever kind; None when it is deleted, or when a change came of a job that nobody told of."""
     if event.change == "Deleted":
         return None
+    kind: type[Job | TrainingJob] = TrainingJob if event.kind == "TrainingJob" else Job
     if event.metadata:
-        return Job.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+        return kind.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
     if job is None or not event.status:
         return job
     known = job.status.to_document() if job.status else {}
-    return job.model_copy(update={"status": JobStatus.model_validate({**known, **event.status})})
+    status: type[JobStatus] = TrainingJobStatus if isinstance(job, TrainingJob) else JobStatus
+    return job.model_copy(update={"status": status.model_validate({**known, **event.status})})
 
 
 def budget_after(budget: Budget | None, event: Event) -> Budget | None:

@@ -1,16 +1,28 @@
 """The jobs view and the facts of one job: phase, cost so far at its rate, when it will be ended, what was kept of it."""
 
-import shlex
 from datetime import datetime
 from decimal import Decimal
 
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.money import NANO_PER_USD, display_usd, usd_from_nano
-from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.job import JobStatus
+from nodus_tui.contract.resources.training_job import TrainingJob
+from nodus_tui.view_state.any_job import (
+    KIND_WORDS,
+    AnyJob,
+    job_status,
+    machine_words,
+    progress_cell,
+    progress_line,
+    result_words,
+    score_lines,
+    what_line,
+    what_words,
+)
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.devices import given_words, hardware_words, waiting_words
+from nodus_tui.view_state.devices import given_words, waiting_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.files import size_text
 from nodus_tui.view_state.filtering import Filter, Searchable
@@ -22,32 +34,24 @@ from nodus_tui.view_state.words import JOB_SIGNS, job_sign
 
 _PHASE_ORDER = {phase: place for place, phase in enumerate(JOB_SIGNS)}
 _HOUR_SECONDS = 3600
-_COMMAND_CHARACTERS = 2000
 
 
-def job_status(job: Job) -> JobStatus:
-    """The status that a backend's jobs always have; ValueError says which one lacks it."""
-    if job.status is None:
-        raise ValueError(f"the backend gave Job {job.name} without a status")
-    return job.status
+def cap_of(job: AnyJob) -> Decimal:
+    """The cap in force."""
+    raised = job_status(job).cap_usd
+    return job.spec.max_cost_usd if raised is None else raised
 
 
-def cost_now(job: Job, now: datetime) -> Decimal:
+def cost_now(job: AnyJob, now: datetime) -> Decimal:
     """What it has cost: booked when it has ended, its time at its rate while it runs."""
     status = job_status(job)
     if status.started_at is None or status.ended_at is not None:
         return status.cost_usd
     nano = Decimal(seconds_between(status.started_at, now)) * status.rate_usd * NANO_PER_USD / _HOUR_SECONDS
-    return min(job.spec.max_cost_usd, max(status.cost_usd, status.earlier_usd + usd_from_nano(int(nano))))
+    return min(cap_of(job), max(status.cost_usd, status.earlier_usd + usd_from_nano(int(nano))))
 
 
-def command_words(job: Job) -> str:
-    """What it runs, as a shell would take it."""
-    words = [shlex.quote(word) for word in job.spec.command]
-    return " ".join([*([f"[{job.spec.image}]"] if job.spec.image else []), *words])[:_COMMAND_CHARACTERS]
-
-
-def _took(job: Job, now: datetime) -> Line:
+def _took(job: AnyJob, now: datetime) -> Line:
     status = job_status(job)
     if status.started_at is None:
         return line(NOTHING)
@@ -56,8 +60,8 @@ def _took(job: Job, now: datetime) -> Line:
     return line(exact_span_text(seconds_between(status.started_at, status.ended_at)))
 
 
-def _share_cell(job: Job, now: datetime) -> Line:
-    used = share(cost_now(job, now), job.spec.max_cost_usd)
+def _share_cell(job: AnyJob, now: datetime) -> Line:
+    used = share(cost_now(job, now), cap_of(job))
     return bar(used, 6, Tone.WARN if used >= 0.9 else Tone.INFO)
 
 
@@ -65,17 +69,18 @@ def _waiting(status: JobStatus, now: datetime) -> str:
     return waiting_words(status.message, status.until, status.until_kind, now)
 
 
-def _reason_cell(job: Job, now: datetime) -> Line:
+def _reason_cell(job: AnyJob, now: datetime) -> Line:
     status = job_status(job)
-    return line(muted(_waiting(status, now) or status.reason or command_words(job)))
+    scores = result_words(job) if status.phase == "Succeeded" else ""
+    return line(muted(_waiting(status, now) or status.reason or scores or what_words(job)))
 
 
-def _seconds(job: Job) -> float | None:
+def _seconds(job: AnyJob) -> float | None:
     status = job_status(job)
     return None if status.started_at is None or status.ended_at is None else seconds_between(status.started_at, status.ended_at)
 
 
-JOB_COLUMNS: tuple[Column[Job], ...] = (
+JOB_COLUMNS: tuple[Column[AnyJob], ...] = (
     Column("name", "NAME", 12, lambda job, _now: line(strong(job.name)), lambda job: job.name, prefer=18, grow=27, least=6),
     Column(
         "phase",
@@ -85,6 +90,8 @@ JOB_COLUMNS: tuple[Column[Job], ...] = (
         lambda job: _PHASE_ORDER[job_status(job).phase],
         least=9,
     ),
+    Column("kind", "KIND", 4, lambda job, _now: line(muted(KIND_WORDS[job.kind])), lambda job: job.kind, priority=4),
+    Column("done", "DONE", 6, lambda job, _now: progress_cell(job), lambda job: job_status(job).progress, priority=2),
     Column(
         "exit",
         "EXIT",
@@ -98,15 +105,15 @@ JOB_COLUMNS: tuple[Column[Job], ...] = (
         "spent",
         "SPENT/CAP",
         13,
-        lambda job, now: money_of(cost_now(job, now), job.spec.max_cost_usd, unconfirmed=False),
+        lambda job, now: money_of(cost_now(job, now), cap_of(job), unconfirmed=False),
         lambda job: job_status(job).cost_usd,
         prefer=16,
         grow=6,
         right=True,
-        shorter=lambda job, now: shorter_money_of(cost_now(job, now), job.spec.max_cost_usd, unconfirmed=False),
+        shorter=lambda job, now: shorter_money_of(cost_now(job, now), cap_of(job), unconfirmed=False),
         least=9,
     ),
-    Column("share", "", 6, _share_cell, lambda job: share(job_status(job).cost_usd, job.spec.max_cost_usd), priority=5),
+    Column("share", "", 6, _share_cell, lambda job: share(job_status(job).cost_usd, cap_of(job)), priority=5),
     Column("took", "TIME", 6, _took, _seconds, priority=2, right=True),
     Column(
         "age",
@@ -117,36 +124,37 @@ JOB_COLUMNS: tuple[Column[Job], ...] = (
         priority=4,
         right=True,
     ),
-    Column("what", "WHAT", 10, _reason_cell, command_words, priority=1, grow=120),
+    Column("what", "WHAT", 10, _reason_cell, what_words, priority=1, grow=120),
 )
 
 
-def searchable_job(job: Job) -> Searchable:
+def searchable_job(job: AnyJob) -> Searchable:
     """What the filter looks at."""
     status = job_status(job)
     states = (status.phase, *((status.reason,) if status.reason else ()))
-    return Searchable(texts=(job.name, status.message, command_words(job)), states=states, verdict="", cost=status.cost_usd)
+    return Searchable(texts=(job.name, status.message, what_words(job)), states=states, verdict="", cost=status.cost_usd)
 
 
 class JobsState:
     """All jobs, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Job] = Rows(JOB_COLUMNS, sort="age", descending=True)
+        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True)
         self.cursor = -1
         self.loaded = False
 
     def load(self, snapshot: Snapshot) -> None:
         """Take the jobs of a snapshot instead of what was known."""
         self.rows.clear()
-        for job in snapshot.jobs:
+        jobs: list[AnyJob] = [*snapshot.jobs, *snapshot.training_jobs]
+        for job in sorted(jobs, key=lambda each: job_status(each).created_at):
             self.rows.put(job.name, job)
         self.cursor = snapshot.cursor
         self.loaded = True
 
     def fold(self, event: Event) -> bool:
         """Take one event; says whether anything here changed."""
-        if event.kind != "Job" or event.cursor <= self.cursor:
+        if event.kind not in KIND_WORDS or event.cursor <= self.cursor:
             return False
         job = job_after(self.rows.find(event.name), event)
         if job is None:
@@ -184,12 +192,12 @@ class JobsState:
         return line(Span("J", Tone.KEY), muted(f" {count} job{'s' if count != 1 else ''} going")) if count else ()
 
 
-def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
+def job_facts(job: AnyJob, now: datetime, width: int) -> tuple[Line, ...]:
     """One job in lines: why it is as it is, its time and money, what it runs, what was kept of it."""
     status, sign = job_status(job), job_sign(job_status(job))
     said = ": ".join(part for part in (status.reason or "", _waiting(status, now)) if part) or sign.word
     why = line(Span(f"{sign.glyph} {said}", sign.tone))
-    cost, cap = cost_now(job, now), job.spec.max_cost_usd
+    cost, cap = cost_now(job, now), cap_of(job)
     used = share(cost, cap)
     money = line(
         *bar(used, min(20, width // 5), Tone.WARN if used >= 0.9 else Tone.INFO),
@@ -201,15 +209,15 @@ def job_facts(job: Job, now: datetime, width: int) -> tuple[Line, ...]:
         line(f"{len(status.outputs):,} output{'s' if len(status.outputs) != 1 else ''} kept, {size_text(kept)}") if status.outputs else ()
     )
     notes = tuple(line(Span(f"~ {note}", Tone.WARN)) for note in status.notes)
-    serves = _serves(job, now)
-    more = tuple(each for each in (serves, outputs) if each)
-    return (why, money, joined(_times(job, now)), line(muted("$ "), command_words(job)), *more, *notes)
+    more = tuple(each for each in (_serves(job, now), *score_lines(job), outputs) if each)
+    done = tuple(each for each in (progress_line(job, width),) if each)
+    return (why, *done, money, joined(_times(job, now)), what_line(job), *more, *notes)
 
 
-def _serves(job: Job, now: datetime) -> Line:
+def _serves(job: AnyJob, now: datetime) -> Line:
     """What a job that serves is asked for, at which address, how well it answers, and how long it stays; nothing for any other."""
-    serve, serving = job.spec.serve, job_status(job).serving
-    if serve is None or serving is None:
+    serving = job_status(job).serving
+    if isinstance(job, TrainingJob) or job.spec.serve is None or serving is None:
         return ()
     name = "" if serving.model == serving.family else f" as {serving.model}"
     parts = [line("serves ", strong(serving.family), muted(name))]
@@ -227,11 +235,11 @@ def _serves(job: Job, now: datetime) -> Line:
     return joined(parts)
 
 
-def _times(job: Job, now: datetime) -> tuple[Line, ...]:
+def _times(job: AnyJob, now: datetime) -> tuple[Line, ...]:
     status, spec = job_status(job), job.spec
-    asked = hardware_words(spec)
+    asked, rest = machine_words(job)
     devices = "" if asked == "CPU" else f"{given_words(status.hardware, status.device_names) or asked}, "
-    machine = line(muted(f"{devices}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")))
+    machine = line(muted(f"{devices}{rest}"))
     if status.started_at is None:
         return (line(muted(f"created {clock_text(status.created_at, now)}")), machine)
     started = line(muted(f"started {clock_text(status.started_at, now)}"))
@@ -242,7 +250,7 @@ def _times(job: Job, now: datetime) -> tuple[Line, ...]:
     return (running, ends or line(muted(f"timeout {duration_text(spec.timeout)}")), machine)
 
 
-def kill_job_question(job: Job, now: datetime) -> Question:
+def kill_job_question(job: AnyJob, now: datetime) -> Question:
     """Ending a job."""
     serving = job_status(job).serving
     users = serving.users if serving is not None else ()
@@ -253,3 +261,36 @@ def kill_job_question(job: Job, now: datetime) -> Question:
         line(strong(f"{display_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
     )
     return Question(f"Kill job {job.name}?", lines, "Kill")
+
+
+def retry_problem(job: AnyJob) -> str:
+    """Why it cannot be tried again, as a sentence; empty where it can."""
+    status = job_status(job)
+    if not status.ended:
+        return f"{job.name} has not ended ({status.phase}); only a job that has ended can be tried again."
+    if status.phase == "Succeeded" and status.reason is None:
+        return f"{job.name} has succeeded; launch it under another name to run it anew."
+    return ""
+
+
+def retry_job_question(job: AnyJob, now: datetime) -> Question:
+    """Another attempt."""
+    cost, cap = cost_now(job, now), cap_of(job)
+    lines = (
+        line(f"It begins attempt {job_status(job).attempt + 1} in its work folder as it is, with a new log."),
+        line(strong(f"{display_usd(cost)} of {display_usd(cap)}"), " is spent; all attempts count under that cap."),
+    )
+    return Question(f"Try {job.name} again?", lines, "Retry")
+
+
+def extend_job_lines(job: AnyJob, now: datetime) -> tuple[Line, ...]:
+    """What a higher cap does."""
+    status = job_status(job)
+    onward = {
+        "MaxCostReached": "It goes on at once with its next attempt.",
+    }.get(status.reason or "", "r begins its next attempt." if status.ended else "It is raised in place, and its end moves.")
+    return (
+        line(f"{display_usd(cap_of(job))} is the cap; ", strong(f"{display_usd(cost_now(job, now))} is spent"), "."),
+        *((line(muted(status.message)),) if status.message else ()),
+        line(onward),
+    )

@@ -34,6 +34,7 @@ ALWAYS_LEAVES = "ctrl+c"
 
 _CAMPAIGN = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
+_JOBS = (View.JOBS, View.JOB)
 _LIVE = views_with(Trait.LIVE)
 _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
@@ -117,8 +118,15 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
     KeyAction("kill", ("x",), "kill", "Kill the selected group, run or job; asks first.", _ENDABLE, changes=True),
-    KeyAction("extend", ("e",), "extend", "Give the selected group or run a higher cap.", _CAMPAIGN, changes=True),
-    KeyAction("retry", ("r",), "retry", "Run the selected unscored case again; on a group, every unscored case.", _CAMPAIGN, changes=True),
+    KeyAction("extend", ("e",), "extend", "Give what is selected a higher cap.", (*_CAMPAIGN, *_JOBS), changes=True),
+    KeyAction(
+        "retry",
+        ("r",),
+        "retry",
+        "Run the selected unscored case again; on a group, every unscored case; a job's next attempt.",
+        (*_CAMPAIGN, *_JOBS),
+        changes=True,
+    ),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),

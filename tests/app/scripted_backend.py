@@ -19,6 +19,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandbox_exec import (
     OUTPUT_SECONDS,
@@ -49,6 +50,7 @@ class ScriptedBackend:
         self.groups = {group.name: group for group in groups or []}
         self.runs = {run.name: run for run in runs or []}
         self.jobs: dict[str, Job] = {}
+        self.training_jobs: dict[str, TrainingJob] = {}
         self.budgets: dict[str, Budget] = {}
         self.logs: dict[str, str] = {}
         self.transcripts: dict[str, Transcript] = {}
@@ -152,6 +154,7 @@ class ScriptedBackend:
             groups=tuple(self.groups.values()),
             runs=runs,
             jobs=tuple(self.jobs.values()),
+            training_jobs=tuple(self.training_jobs.values()),
             budgets=tuple(self.budgets.values()),
         )
 
@@ -194,7 +197,8 @@ class ScriptedBackend:
         after = max(0, len(text.encode()) + after) if after < 0 else after
         piece = text.encode()[after:][:limit].decode()
         end = after + len(piece.encode())
-        over = job not in self.jobs or self.jobs[job].status is None or self.jobs[job].status.ended
+        known = self.jobs.get(job) or self.training_jobs.get(job)
+        over = known is None or known.status is None or known.status.ended
         return JobLog(job=job, offset=after, next_offset=end, size=len(text.encode()), text=piece, ended=over and end == len(text.encode()))
 
     async def job_files(self, job: str) -> tuple[FileEntry, ...]:

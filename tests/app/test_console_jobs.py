@@ -1,16 +1,17 @@
 """The journeys of a person with jobs: find one, watch its log, kill it, save what it kept."""
 
 import asyncio
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from console_driver import Driver, console, press, screen_text, settled, wire_text
 from console_records import NOW, group
-from job_records import changed, job, kept, server
+from job_records import changed, job, kept, pass_rate, server, training_job
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.actions import Kill
+from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.widgets.text_pane import TextPane
 
@@ -127,3 +128,53 @@ async def test_a_job_that_was_deleted_says_so() -> None:
         for reader in backend._readers:
             reader.put_nowait(EventBatch(cursor=101, events=(deleted,)))
         await until_said(app, pilot, "There is no job train any more")
+
+
+def scored() -> ScriptedBackend:
+    """A TrainingJob at work, one that its cap ended, and one that has succeeded."""
+    backend = ScriptedBackend([group()])
+    backend.jobs = {"swe-bench": job()}
+    backend.training_jobs = {
+        "smol": training_job(progress=0.45, message="scoring"),
+        "held": training_job("held", phase="Succeeded", environment="own/tasks@1.0.0", progress=1.0, scores=pass_rate()),
+        "capped": training_job("capped", phase="Failed", reason="MaxCostReached", progress=0.8),
+    }
+    backend.logs = {"capped": "half of it\n", "smol": "loading\n", "held": "done\n"}
+    return backend
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_training_jobs_are_listed_with_how_far_they_are_and_opened_with_what_they_scored(size: tuple[int, int]) -> None:
+    async with console(scored(), size=size) as (app, pilot):
+        await press(app, pilot, "J")
+        text = screen_text(app)
+        for words in ("smol", "held", "capped", "swe-bench"):
+            assert words in text
+        assert "scoring" in " ".join(text.split())
+        await press(app, pilot, "escape")
+        await open_job(app, pilot, "held")
+        await until_said(app, pilot, "97/100 scored")
+        assert "62.0% ± 9.5 (SE 4.9), 97/100 scored" in screen_text(app)
+
+
+async def test_what_its_cap_ended_is_given_a_higher_one_and_goes_on_and_a_killed_one_is_tried_again() -> None:
+    backend = scored()
+    backend.training_jobs["stopped"] = training_job("stopped", phase="Cancelled", reason="Killed")
+    backend.logs["stopped"] = ""
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await open_job(app, pilot, "capped")
+        await until_said(app, pilot, "half of it")
+        await press(app, pilot, "e")
+        assert "It goes on at once with its next attempt." in screen_text(app)
+        await press(app, pilot, "enter")
+        (raised,) = backend.acted
+        assert isinstance(raised, ExtendCap)
+        assert (raised.kind, raised.name, raised.cap_usd > Decimal("0.50")) == ("TrainingJob", "capped", True)
+        await press(app, pilot, "escape", "escape")
+        await open_job(app, pilot, "stopped")
+        await press(app, pilot, "r")
+        assert "Try stopped again?" in screen_text(app)
+        await press(app, pilot, "tab", "enter")
+        retried = backend.acted[-1]
+        assert isinstance(retried, RetryJob)
+        assert (retried.kind, retried.name) == ("TrainingJob", "stopped")

@@ -9,6 +9,7 @@ from console_records import NOW
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.resources.job import Job, JobSpec, JobStatus, OutputFile, Serving, ServingStatus
 from nodus_tui.contract.resources.meta import Metadata
+from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob, TrainingJobSpec, TrainingJobStatus
 
 
 def job(
@@ -57,3 +58,41 @@ def kept(path: str, size: int = 4) -> OutputFile:
 
 def changed(name: str, cursor: int, **status: Any) -> Event:
     return Event(cursor=cursor, at=NOW, change="Changed", kind="Job", name=name, status=status)
+
+
+def training_job(
+    name: str = "smol",
+    *,
+    phase: Any = "Running",
+    environment: str | None = None,
+    tasks: tuple[str, ...] = ("arc_easy", "sums"),
+    **status: Any,
+) -> TrainingJob:
+    """A model that is scored."""
+    scores = status.pop("scores", ())
+    like = job(name, phase=phase, **status).status
+    assert like is not None
+    spec = TrainingJobSpec.model_validate(
+        {
+            "runtime": "nodus/evaluate",
+            "model": {"uri": "hf://somebody/smol@1a2b3c"},
+            "parameters": {} if environment else {"tasks": tasks},
+            "environment": environment,
+            "resources": {"hardware": ["L4", "RTX-4090"], "accelerators": 2},
+            "maxCostUSD": "0.50",
+        }
+    )
+    known = TrainingJobStatus.model_validate({**dict(like), "scores": scores})
+    return TrainingJob(metadata=Metadata(name=name), spec=spec, status=known)
+
+
+def score(task: str = "arc_easy", metric: str = "acc", value: float = 0.375, error: float | None = 0.183, samples: int = 8) -> TaskScore:
+    return TaskScore(task=task, metric=metric, value=value, standard_error=error, samples=samples)
+
+
+def pass_rate(scored: int = 97, total: int = 100) -> tuple[TaskScore, ...]:
+    """What an Environment's held-out tasks come to."""
+    task = "nodus/arithmetic-v2@2.0.0"
+    rate = TaskScore(task=task, metric="passRate", value=0.62, standard_error=0.049, ci95=(0.525, 0.715), samples=scored)
+    coverage = TaskScore(task=task, metric="coverage", value=scored / total, samples=total)
+    return (rate, coverage, TaskScore(task=task, metric="meanReward", value=0.64, samples=scored))

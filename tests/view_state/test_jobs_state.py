@@ -2,12 +2,22 @@ from datetime import timedelta
 from decimal import Decimal
 
 from console_records import NOW
-from job_records import changed, job, kept, server
+from job_records import changed, job, kept, pass_rate, score, server, training_job
 
 from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.view_state.any_job import job_status
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
-from nodus_tui.view_state.jobs import JOB_COLUMNS, JobsState, cost_now, job_facts, job_status, kill_job_question
+from nodus_tui.view_state.jobs import (
+    JOB_COLUMNS,
+    JobsState,
+    cost_now,
+    extend_job_lines,
+    job_facts,
+    kill_job_question,
+    retry_job_question,
+    retry_problem,
+)
 from nodus_tui.view_state.rows import Rows
 
 
@@ -87,3 +97,48 @@ def test_every_column_shows_and_sorts_every_kind_of_job() -> None:
             rows.put(each.name, each)
             column.fitted(each, NOW, column.width)
         assert len(rows) == 5
+
+
+def test_training_jobs_stand_among_the_jobs_with_how_far_they_are_and_what_they_scored() -> None:
+    running = training_job(phase="Running", progress=0.45, message="scoring")
+    done = training_job("done", phase="Succeeded", progress=1.0, scores=(score(), score("sums", "exact_match", 0, 0)))
+    state = JobsState()
+    state.load(Snapshot(cursor=10, jobs=(job(),), training_jobs=(running, done)))
+    cells = {column.key: column for column in JOB_COLUMNS}
+    assert state.rows.total == 3
+    assert [plain(cells["kind"].cell(each, NOW)) for each in (job(), running)] == ["job", "eval"]
+    assert "█" in plain(cells["done"].cell(running, NOW))
+    assert plain(cells["done"].cell(done, NOW)) == "100%"
+    assert plain(cells["what"].cell(running, NOW)) == "scoring"
+    assert plain(cells["what"].cell(done, NOW)) == "arc_easy acc 0.375 (SE 0.183), sums exact_match 0 (SE 0)"
+    facts = "\n".join(plain(each) for each in job_facts(running, NOW, 100))
+    for words in ("45% done", "scores arc_easy, sums on hf://somebody/smol@1a2b3c", "2 × L4 or RTX-4090, 4 CPU, 8 GiB"):
+        assert words in facts, (words, facts)
+    facts = "\n".join(plain(each) for each in job_facts(done, NOW, 100))
+    assert "arc_easy acc 0.375 (SE 0.183)  8 samples" in facts
+    assert state.fold(Event(cursor=11, at=NOW, change="Changed", kind="TrainingJob", name="smol", status={"progress": 0.5}))
+    assert job_status(state.rows.item("smol")).progress == 0.5
+    state.filter(parse_filter("somebody/smol"))
+    assert len(state.rows) == 2
+
+
+def test_an_environments_pass_rate_never_stands_without_its_error_and_coverage_and_many_scores_are_counted() -> None:
+    held = training_job(phase="Succeeded", environment="nodus/arithmetic-v2@2.0.0", scores=pass_rate())
+    facts = "\n".join(plain(each) for each in job_facts(held, NOW, 100))
+    assert "62.0% ± 9.5 (SE 4.9), 97/100 scored" in facts
+    assert "mean reward 0.64" in facts
+    many = training_job(phase="Succeeded", scores=tuple(score(f"mmlu_{place}") for place in range(57)))
+    facts = "\n".join(plain(each) for each in job_facts(many, NOW, 100))
+    assert "and 52 more: nodus-tui results tj/smol" in facts
+
+
+def test_what_can_be_tried_again_and_what_a_higher_cap_does() -> None:
+    assert "has not ended" in retry_problem(job())
+    assert "has succeeded" in retry_problem(job(phase="Succeeded"))
+    capped = job(phase="Failed", reason="MaxCostReached", cap_usd=Decimal("0.75"), attempt=2)
+    assert retry_problem(capped) == ""
+    assert "attempt 3" in "".join(plain(each) for each in retry_job_question(capped, NOW).lines)
+    said = "\n".join(plain(each) for each in extend_job_lines(capped, NOW))
+    assert "$0.75 is the cap" in said
+    assert "goes on at once" in said
+    assert "its end moves" in "".join(plain(each) for each in extend_job_lines(job(), NOW))

@@ -13,8 +13,10 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.events import Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from nodus_tui.appearance import Appearance
@@ -27,7 +29,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
-from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
+from nodus_tui.screens.base import LOW_HEIGHT, SCREEN_CSS, ViewScreen, too_small
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
 from nodus_tui.screens.feed import LiveFeed
@@ -140,6 +142,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self._looking_at_themes = bool(theme_folders)
         first, self._theme_note = self.looks.first()
         self._register_themes(self.looks.shelf.themes)
+        self._had_keys: Widget | None = None
         self.theme = first
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -193,6 +196,21 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
+    def on_resize(self, event: Resize) -> None:
+        """In a low terminal dialogs are closer; in one that is too small they wait, and what had the keys has them again after that."""
+        self.set_class(event.size.height < LOW_HEIGHT, "-low")
+        small = too_small(event.size)
+        if small and not self.has_class("-small"):
+            self._had_keys = self.screen.focused
+        elif not small and self.has_class("-small"):
+            self.call_after_refresh(self._give_keys_back)
+        self.set_class(small, "-small")
+
+    def _give_keys_back(self) -> None:
+        before, self._had_keys = self._had_keys, None
+        if before is not None and before.is_attached and before.screen is self.screen:
+            before.focus()
+
         notes = [self._theme_note] if self._theme_note else []
         try:
             self.info = await self.backend.info()

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -25,6 +26,8 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
 
 MIN_WIDTH, MIN_HEIGHT = 60, 15
+LOW_HEIGHT = 22
+"""Below this height dialogs have no room for margins."""
 ROOMY_HEIGHT = 30
 """From this height on there is room for empty lines."""
 NOTICE_SECONDS = 12.0
@@ -35,7 +38,9 @@ ViewScreen #crumbs { background: $panel; }
 ViewScreen #keys { background: $panel; }
 ViewScreen #body { height: 1fr; }
 ViewScreen #small { display: none; height: 1fr; padding: 1 2; }
-ViewScreen.-small #body, ViewScreen.-small #crumbs, ViewScreen.-small #status, ViewScreen.-small #keys { display: none; }
+ViewScreen.-small #body { display: none; }
+ViewScreen.-small > SpanBlock { max-height: 0; }
+ViewScreen.-small > #small { max-height: 100%; }
 ViewScreen.-small #small { display: block; }
 """
 
@@ -53,6 +58,11 @@ def bindings_of(view: View) -> list[Binding]:
         for action in every_action_of(view)
         if action.keys
     ]
+
+
+def too_small(size: Size) -> bool:
+    """Whether a terminal has no room for the console."""
+    return size.width < MIN_WIDTH or size.height < MIN_HEIGHT
 
 
 Part = TypeVar("Part", bound=Widget)
@@ -211,7 +221,7 @@ class ViewScreen(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Too small a terminal gets a sentence instead of a ruin."""
-        small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
+        small = too_small(event.size)
         self.set_class(small, "-small")
         self.set_class(event.size.height < ROOMY_HEIGHT, "-short")
         if not small:
@@ -231,8 +241,9 @@ class ViewScreen(Screen[None]):
     # Acting
 
     def action_do(self, action_id: str) -> None:
-        """Do one of the listed actions."""
-        self.run_action_id(action_id)
+        """Do one of the listed actions; where nothing can be seen, leaving is the only one."""
+        if not self.has_class("-small") or action_id == "quit":
+            self.run_action_id(action_id)
 
     def run_action_id(self, action_id: str) -> None:
         """Do an action by its id; those that ask or wait run beside the screen."""

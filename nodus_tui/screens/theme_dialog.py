@@ -24,6 +24,8 @@ ThemeDialog { align: right middle; background: transparent; }
 ThemeDialog #dialog { width: 46; padding: 0 1; }
 ThemeDialog LineTable { height: auto; max-height: 16; margin: 1 0 0 0; }
 ThemeDialog #about { margin: 0 0 1 2; }
+App.-low ThemeDialog #sample { max-height: 0; }
+App.-low ThemeDialog #about { margin: 0 0 0 2; }
 """
 """At the side, and over a view that is not dimmed: it is what is looked at."""
 

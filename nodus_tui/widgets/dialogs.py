@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -29,15 +29,38 @@ DIALOG_CSS = """
 ModalScreen { align: center middle; background: $background 60%; }
 ModalScreen:ansi { background: transparent; }
 #dialog { width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 1 2; background: $panel; border: round $primary; }
+#dialog { overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-background: $panel; }
 #dialog SpanBlock { background: $panel; }
 #dialog ChoiceRow { background: $panel; margin-top: 1; }
 #dialog TextPane, #dialog LineTable { background: $panel; }
 #dialog Input { background: $surface; margin: 1 0 0 0; padding: 0 1; border: none; height: 1; }
 #dialog #problem { margin-top: 1; }
+Input:focus { background-tint: $foreground 0%; }
+App.-low #dialog { padding: 0 1; }
+App.-low #dialog LineTable { max-height: 5; }
+App.-small ModalScreen { background: transparent; }
+App.-small #dialog { display: none; }
 """
 
 
-class ConfirmDialog(ModalScreen[bool]):
+Result = TypeVar("Result")
+
+
+class AskingScreen(ModalScreen[Result]):
+    """A dialog whose text may be longer than the terminal is high: it scrolls, and what has the keys stays in sight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "scroll_text(-1)", show=False),
+        Binding("pagedown", "scroll_text(1)", show=False),
+    ]
+
+    def action_scroll_text(self, by: int) -> None:
+        """Scroll by half of what is seen."""
+        dialog = self.query_one("#dialog", Vertical)
+        dialog.scroll_relative(y=by * max(1, dialog.size.height // 2), animate=False)
+
+
+class ConfirmDialog(AskingScreen[bool]):
     """Asks before something that cannot be taken back. Enter at once means Cancel."""
 
     AUTO_FOCUS = ""
@@ -110,7 +133,7 @@ class Switch:
     on: tuple[str, str]
 
 
-class PromptDialog(ModalScreen[tuple[str, bool] | None]):
+class PromptDialog(AskingScreen[tuple[str, bool] | None]):
     """Asks for one text, says what is wrong with it or what it comes to as it is typed, and offers one switch where there is one."""
 
     AUTO_FOCUS = "Input"

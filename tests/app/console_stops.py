@@ -1,0 +1,116 @@
+"""Every view and dialog of the console, and the keys that lead to each: for tests of what holds everywhere. A new view is one more stop."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from budget_records import some_budgets
+from console_driver import Driver, settled
+from console_records import every_kind_of_run, group
+from hardware_records import without_driver
+from scripted_backend import ScriptedBackend
+from test_console_golden import gpu_world, job_world, tool_world, world
+from test_console_journeys import SPEC, estimate
+
+from nodus_tui.app import NodusApp
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.launch import EstimateScreen
+from nodus_tui.view_state.views import View
+
+PATH = "<path>"
+"""In the place of keys: the path of a spec file is typed."""
+ESTIMATED = "<estimated>"
+"""In the place of keys: the estimate is there."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One place to look at."""
+
+    world: Callable[[], ScriptedBackend]
+    keys: tuple[str, ...]
+    view: View
+    """The view that is open, under a dialog where there is one."""
+
+
+def budget_world() -> ScriptedBackend:
+    backend = world()
+    backend.budgets = some_budgets()
+    return backend
+
+
+def bare_world() -> ScriptedBackend:
+    """Nothing at all, and no device."""
+    backend = ScriptedBackend()
+    backend.hardware = without_driver()
+    return backend
+
+
+def estimate_world() -> ScriptedBackend:
+    backend = world()
+    backend.estimates = (estimate(),)
+    return backend
+
+
+def working_world() -> ScriptedBackend:
+    """The work is done in this process: leaving asks."""
+    return ScriptedBackend([group()], every_kind_of_run(), scheduling=True)
+
+
+async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
+    """Be there, all of it painted."""
+    for key in (*stop.keys, ESTIMATED):
+        if key == PATH:
+            app.screen.query_one("#path").value = str(SPEC)
+        elif key == ESTIMATED:
+            await settled(app, pilot)
+            async with asyncio.timeout(20):
+                while isinstance(app.screen, EstimateScreen) and app.screen._working:
+                    await pilot.pause(0.01)
+            await settled(app, pilot)
+        else:
+            await pilot.press(key)
+    below = [screen for screen in app.screen_stack if isinstance(screen, ViewScreen)]
+    assert below[-1].VIEW is stop.view
+
+
+_GROUP = ("j", "enter")
+_RUN = (*_GROUP, "j", "j", "j", "j", "enter")
+
+STOPS: dict[str, Stop] = {
+    "campaigns": Stop(world, (), View.CAMPAIGNS),
+    "campaigns, none": Stop(bare_world, (), View.CAMPAIGNS),
+    "campaigns, filtered": Stop(world, ("slash", *"fl", "enter"), View.CAMPAIGNS),
+    "campaigns, filter wrong": Stop(world, ("slash", *"cost", "greater_than_sign", *"x"), View.CAMPAIGNS),
+    "group": Stop(world, _GROUP, View.GROUP),
+    "group, extend": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e"), View.GROUP),
+    "group, extend wrong": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e", *"zz"), View.GROUP),
+    "group, kill": Stop(world, (*_GROUP, "X"), View.GROUP),
+    "group, kill chosen": Stop(world, (*_GROUP, "X", "tab"), View.GROUP),
+    "run": Stop(world, _RUN, View.RUN),
+    "run, calls": Stop(world, (*_RUN, "tab"), View.RUN),
+    "run with tools": Stop(tool_world, ("enter", "enter", "pagedown"), View.RUN),
+    "run with tools, whole": Stop(tool_world, ("enter", "enter", "pagedown", "o"), View.RUN),
+    "files": Stop(tool_world, ("enter", "enter", "f"), View.RUN),
+    "files, save": Stop(tool_world, ("enter", "enter", "f", "j", "enter"), View.RUN),
+    "jobs": Stop(job_world, ("J",), View.JOBS),
+    "jobs, none": Stop(bare_world, ("J",), View.JOBS),
+    "job": Stop(job_world, ("J", "end", "enter"), View.JOB),
+    "job, kill": Stop(job_world, ("J", "end", "x"), View.JOBS),
+    "gpus": Stop(gpu_world, ("d",), View.GPUS),
+    "gpus, processes": Stop(gpu_world, ("d", "j", "j", "enter"), View.GPUS),
+    "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS),
+    "gpus, none": Stop(bare_world, ("d",), View.GPUS),
+    "budgets": Stop(budget_world, ("B", "j", "j"), View.BUDGETS),
+    "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
+    "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS),
+    "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),
+    "palette, typed": Stop(world, ("ctrl+p", *"ex"), View.CAMPAIGNS),
+    "jump": Stop(world, ("colon",), View.CAMPAIGNS),
+    "themes": Stop(world, ("t",), View.CAMPAIGNS),
+    "launch": Stop(world, ("l",), View.CAMPAIGNS),
+    "launch, wrong": Stop(world, ("l", *"zzz", "enter"), View.CAMPAIGNS),
+    "estimate": Stop(estimate_world, ("l", PATH, "enter"), View.ESTIMATE),
+    "estimate, minutes": Stop(estimate_world, ("l", PATH, "enter", ESTIMATED, "m"), View.ESTIMATE),
+    "leave": Stop(working_world, ("q",), View.CAMPAIGNS),
+}

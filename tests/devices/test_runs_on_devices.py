@@ -16,9 +16,9 @@ from model_server import ModelServer, asks
 from nvml_here import Nvml, compile_library
 
 from local_backend.devices import desk as desk_module
+from local_backend.devices import holding
 from local_backend.devices.device_files import sandbox_devices
 from local_backend.devices.inventory import Device
-from local_backend.episodes import run_devices
 from local_backend.hardware import watch as watch_module
 from local_backend.sandboxes.bubblewrap.engine import connect_bubblewrap
 from local_backend.sandboxes.interface import SandboxDevice, SandboxError
@@ -58,7 +58,7 @@ async def place(tmp_path: Path, server: ModelServer, nvml: Nvml, monkeypatch: py
         pytest.skip(str(error))
     await engine.aclose()
     for dev in stand_in():
-        monkeypatch.setattr(run_devices, "sandbox_devices", lambda devices, dev=dev: here(devices, dev))
+        monkeypatch.setattr(holding, "sandbox_devices", lambda devices, dev=dev: here(devices, dev))
         made = Place(tmp_path, server.base_url, environ=nvml.environ, rates={"CPU": "0", "H100": "3600"})
         made.tasks(NUMBERS)
         yield replace(made, sandboxes={"engine": "bubblewrap"})

@@ -1,5 +1,6 @@
 """Fixtures: a workspace, and the command line in this process."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from cli_workspace import Workspace
 from click.testing import CliRunner, Result
 
 from nodus_tui.cli.main import main
+
+# What the tests of TrainingJobs have a workspace made of.
+sys.path.append(str(Path(__file__).parent.parent / "training"))
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
 """One backend after the other: every test of this folder runs by every way."""
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from ways import WAYS, Authority, Reached, reached
+
+# What the tests of TrainingJobs have a workspace made of.
+sys.path.append(str(Path(__file__).parent.parent / "training"))
 
 
 @pytest.fixture(scope="session")

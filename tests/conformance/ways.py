@@ -132,18 +132,18 @@ class Reached:
 
 
 @asynccontextmanager
-async def workspace(folder: Path) -> AsyncIterator[LocalBackend]:
-    """The embedded backend at work over a database of its own."""
+async def workspace(folder: Path, settings: str = "") -> AsyncIterator[LocalBackend]:
+    """The embedded backend at work over a database of its own, with more of a configuration."""
     config = folder / "config.yaml"
-    config.write_text(CONFIGURATION, encoding="utf-8")
+    config.write_text(CONFIGURATION + settings, encoding="utf-8")
     async with await open_local(BackendOptions(home=folder / "home", config=config, role="work")) as backend:
         yield backend
 
 
 @asynccontextmanager
-async def reached(way: str, folder: Path, authority: Authority) -> AsyncIterator[Reached]:
+async def reached(way: str, folder: Path, authority: Authority, settings: str = "") -> AsyncIterator[Reached]:
     """A fresh workspace, reached by that way."""
-    async with workspace(folder) as local:
+    async with workspace(folder, settings) as local:
         if way == "in process":
             yield Reached(way, local, local, "somebody")
         elif way == "unix socket":

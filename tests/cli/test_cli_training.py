@@ -1,0 +1,102 @@
+"""TrainingJobs by the command line, over a STAND-IN for the harness."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cli_workspace import Workspace
+from click.testing import Result
+from training_place import TrainingPlace, stand_in_python
+
+pytestmark = pytest.mark.timeout(90)
+
+Nodus = Callable[..., Result]
+
+
+@pytest.fixture
+def place(workspace: Workspace) -> TrainingPlace:
+    """A model and tasks beside the workspace, which knows the stand-in. An hour of a slice costs $9: a job's four are a cent a second."""
+    python = stand_in_python(workspace.folder)
+    settings = f"rates: {{CPU: '9'}}\nevaluate: {{python: {json.dumps(str(python))}}}\njobs: {{stopGrace: 2s}}\n"
+    workspace.config.write_text(settings, encoding="utf-8")
+    return TrainingPlace(workspace.folder, python)
+
+
+def spec(workspace: Workspace, place: TrainingPlace, *tasks: str, name: str = "score", **more: Any) -> str:
+    parameters = {"tasks": list(tasks), **more.pop("parameters", {})}
+    return workspace.write(json.dumps(place.document(name, parameters=parameters, includePaths=["tasks"], **more)), f"{name}.json")
+
+
+def test_run_shows_the_harness_waits_and_prints_the_scores(workspace: Workspace, nodus: Nodus, place: TrainingPlace) -> None:
+    place.sums()
+    place.words()
+    path = spec(workspace, place, "sums", "words", parameters={"limit": 3})
+    done = nodus("run", "-f", path, "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    assert "STAND-IN, rank 0" in done.stderr
+    document = json.loads(done.stdout)
+    assert (document["kind"], document["status"]["phase"], document["status"]["progress"]) == ("TrainingJob", "Succeeded", 1.0)
+    assert [each["task"] for each in document["status"]["scores"]] == ["sums", "words"]
+    # The same by every verb that shows, and by every way to name it.
+    for words in (("get", "tj"), ("get", "trainingjobs"), ("get", "tj/score"), ("describe", "score"), ("results", "tj/score")):
+        shown = nodus(*words)
+        assert shown.exit_code == 0, shown.stderr
+        assert "Succeeded" in shown.stdout
+        assert "sums" in shown.stdout
+    results = json.loads(nodus("results", "tj/score", "-o", "json").stdout)
+    assert results["complete"] is True
+    rows = list(csv.DictReader(io.StringIO(nodus("results", "tj/score", "-o", "csv").stdout)))
+    assert [(row["TASK"], row["METRIC"], row["VALUE"], row["SE"], row["SAMPLES"]) for row in rows] == [
+        ("sums", "acc", "0.5", "0.1", "3"),
+        ("words", "acc", "0.5", "0.1", "3"),
+    ]
+    assert nodus("results", "tj/score", "--min-pass-rate", "0.1").exit_code == 2
+    assert "STAND-IN, rank 0" in nodus("logs", "tj/score").stdout
+    for source in ("tj/score:outputs/results.json", "tj/score:results.json"):
+        target = workspace.folder / "here.json"
+        assert nodus("cp", "--force", source, str(target)).exit_code == 0
+        assert json.loads(target.read_text()) == results
+    again = nodus("run", "-f", path, "-o", "json")
+    assert json.loads(again.stdout)["status"] == document["status"]
+    assert nodus("wait", "tj/score").exit_code == 0
+    assert "deleted" in nodus("delete", "--yes", "tj/score").stdout
+    assert nodus("results", "tj/score").exit_code == 2
+
+
+def test_what_its_cap_ended_goes_on_under_a_higher_one_and_what_failed_is_tried_again(
+    workspace: Workspace, nodus: Nodus, place: TrainingPlace
+) -> None:
+    place.sums()
+    place.behave(hold=str(place.folder / "go"), hold_after=5)
+    path = spec(workspace, place, "sums", maxCostUSD="0.03")
+    capped = nodus("run", "-q", "-f", path)
+    assert capped.exit_code == 3, capped.stderr
+    assert "MaxCostReached" in nodus("get", "tj/score").stdout
+    place.behave(raises="RuntimeError: the weights do not fit")
+    raised = nodus("extend-cap", "tj/score", "5.00", "-o", "json")
+    assert raised.exit_code == 0, raised.stderr
+    failed = nodus("wait", "tj/score")
+    assert failed.exit_code == 1
+    assert "RuntimeError: the weights do not fit" in failed.stderr
+    place.behave()
+    tried = nodus("retry", "tj/score")
+    assert tried.exit_code == 0, tried.stderr
+    status = json.loads(nodus("get", "tj/score", "-o", "json").stdout)["status"]
+    assert (status["phase"], status["attempt"], status["capUSD"]) == ("Succeeded", 3, "5.00")
+    assert nodus("retry", "tj/score").exit_code == 2
+
+
+def test_without_the_harness_it_is_said_what_to_do(
+    workspace: Workspace, nodus: Nodus, place: TrainingPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.config.write_text("", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(workspace.folder / "empty"))
+    status = nodus("evaluate", "status")
+    assert status.exit_code == 4
+    assert "nodus-tui evaluate setup" in status.stdout + status.stderr
+    refused = nodus("run", "-f", spec(workspace, place, "sums"))
+    assert refused.exit_code == 2
+    assert "nodus-tui evaluate setup" in refused.stderr

@@ -35,8 +35,10 @@ from nodus_tui.screens.catalogue import make_screen
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
+from nodus_tui.screens.launch_check import Target
 from nodus_tui.screens.palette import JumpDialog, Palette
 from nodus_tui.screens.services import Services
+from nodus_tui.screens.sweep import SweepScreen
 from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts, this_terminal
 from nodus_tui.text import safe_text
@@ -106,7 +108,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self._keys = keymap_of(self.settings.keys)
         self.set_keymap(bindings(self._keys))
         self.first_view = first_view
-        """What is opened first: a view's name, or `group/NAME`; empty for the campaigns."""
+        """What is opened first: a view's name, `group/NAME` or `sweep/NAME`; empty for the campaigns."""
         self.in_browser = in_browser
         if clock is None:
             clock = backend.now if isinstance(backend, Replayed) else local_now
@@ -140,9 +142,9 @@ class NodusApp(App[int], inherit_bindings=False):
         )
         self._own_filters = line_filters(self.looks)
         self._looking_at_themes = bool(theme_folders)
+        self._had_keys: Widget | None = None
         first, self._theme_note = self.looks.first()
         self._register_themes(self.looks.shelf.themes)
-        self._had_keys: Widget | None = None
         self.theme = first
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -187,15 +189,13 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._watch_themes(), exit_on_error=True)
 
     def _open_first(self) -> None:
-        name, _, group = self.first_view.partition("/")
+        name, _, which = self.first_view.partition("/")
         entry = destination(name)
-        if group:
-            self.push_screen(GroupScreen(self.services, group))
+        if which:
+            self.push_screen(SweepScreen(self.services, which) if name == "sweep" else GroupScreen(self.services, which))
         elif entry is not None and entry.view is not CampaignsScreen.VIEW:
             self.push_screen(make_screen(entry, self.services))
 
-    async def _introduce(self) -> None:
-        """What a person should know at the start: the backend's notes, and themes that could not be used."""
     def on_resize(self, event: Resize) -> None:
         """In a low terminal dialogs are closer; in one that is too small they wait, and what had the keys has them again after that."""
         self.set_class(event.size.height < LOW_HEIGHT, "-low")
@@ -211,6 +211,8 @@ class NodusApp(App[int], inherit_bindings=False):
         if before is not None and before.is_attached and before.screen is self.screen:
             before.focus()
 
+    async def _introduce(self) -> None:
+        """What a person should know at the start: the backend's notes, and themes that could not be used."""
         notes = [self._theme_note] if self._theme_note else []
         try:
             self.info = await self.backend.info()
@@ -413,9 +415,9 @@ class NodusApp(App[int], inherit_bindings=False):
 
         self.push_screen(LaunchDialog(self.services.folder, self.clock), chosen)
 
-    def _launched(self, group: str, told: str) -> None:
-        if group:
-            screen = GroupScreen(self.services, group)
+    def _launched(self, target: Target | None, told: str) -> None:
+        if target is not None:
+            screen = SweepScreen(self.services, target.name) if target.kind == "Sweep" else GroupScreen(self.services, target.name)
             screen.first_notice = told
             self.push_screen(screen)
         elif isinstance(self.screen, ViewScreen):
@@ -431,11 +433,11 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def _leave(self) -> None:
         await self.look_who_works()
-        unfinished = self._work_of_this_process()
-        if unfinished:
+        unfinished, sweeps = self._work_of_this_process()
+        if unfinished or sweeps:
             if isinstance(self.screen, ConfirmDialog):
                 return
-            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished, starts_anew=self.starts_anew))):
+            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished, sweeps, starts_anew=self.starts_anew))):
                 return
             self._leaving = True
             going = sum(status_of(group).going for group in unfinished)
@@ -452,6 +454,7 @@ class NodusApp(App[int], inherit_bindings=False):
         if self.services.playback() is not None:
             return None
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
+        going += [sweep.name for sweep in self.feed.sweeps.going()]
         jobs = self.feed.jobs.going()
         if self.info is None or self.info.scheduling or not going:
             # Jobs need no scheduler: they go on by themselves in any case.
@@ -463,10 +466,12 @@ class NodusApp(App[int], inherit_bindings=False):
             return f"nodus-tui: work goes on in the other process ({named}); `nodus-tui` shows it again"
         return f"nodus-tui: nobody works on {named} now; `nodus-tui` goes on with it"
 
-    def _work_of_this_process(self) -> tuple[AgentGroup, ...]:
+    def _work_of_this_process(self) -> tuple[tuple[AgentGroup, ...], tuple[str, ...]]:
+        """The groups, and the sweeps by name, that leaving would stop."""
         if self.info is None or not self.info.scheduling:
-            return ()
-        return tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest)
+            return (), ()
+        groups = tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest)
+        return groups, tuple(sweep.name for sweep in self.feed.sweeps.going())
 
     async def stop_work(self, grace_seconds: float) -> None:
         """Stop the work that this process runs, once."""

@@ -1,14 +1,16 @@
 """Regenerate screenshots/ from the running console: `python scripts/screenshots.py [FOLDER]`.
 
 The console runs on the embedded backend with the simulated demonstration campaign, in a state folder that is thrown away. Each view is
-shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute. Then a few agents
-work with tools in sandboxes of this machine, so that a run with tool calls and its files can be shown.
+shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute. Then a sweep over two
+simulated models is shown as a grid, as a table, and with two of its cells compared. Last a few agents work with tools in sandboxes of this
+machine, so that a run with tool calls and its files can be shown.
 """
 
 import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -23,6 +25,7 @@ from nodus_tui.contract.spec_loading.files import read_sources
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.sweeps import sweep_status
 from nodus_tui.widgets.line_table import LineTable
 
 SIZES = ((80, 24), (120, 40))
@@ -71,6 +74,49 @@ spec:
   maxCostUSD: "2.00"
   evaluation: {{environment: nodus/code-v1@1.0.0, split: train, tasks: 6, seed: 7}}
 """
+
+
+SWEEP = "models-by-shard"
+_SWEEP_CONFIGURATION = {
+    "models": [
+        {
+            "family": family,
+            "provider": "simulated",
+            "name": f"simulated-{family}",
+            "price": {"inputPerMTok": price, "outputPerMTok": price, "notional": True},
+            "simulated": {"accuracy": accuracy, "outputTokens": 60, "latencySeconds": 0.15, "seed": 3},
+        }
+        for family, price, accuracy in (("small", "1.00", 0.6), ("large", "5.00", 0.85))
+    ]
+}
+_SWEEP_SPEC = (
+    "".join(
+        f"""\
+apiVersion: nodus.dev/v1
+kind: Agent
+metadata: {{name: {name}}}
+spec: {{system: Calculate., model: {{families: [{name}], maxTokens: 200}}, perRunMaxCostUSD: "0.02"}}
+---
+"""
+        for name in ("small", "large")
+    )
+    + f"""\
+apiVersion: nodus.dev/v1
+kind: Sweep
+metadata: {{name: {SWEEP}}}
+spec:
+  maxCostUSD: "2.00"
+  maxParallel: 3
+  template:
+    kind: AgentGroup
+    spec:
+      agent: small
+      maxActive: 4
+      maxCostUSD: "0.40"
+      evaluation: {{environment: nodus/arithmetic-v2@2.0.0, tasks: 20, seed: 7}}
+  matrix: {{agents: [small, large], shards: 5}}
+"""
+)
 
 
 async def _until_worth_seeing(app: NodusApp, pilot: Pilot[int], *, stalled: bool) -> None:
@@ -146,14 +192,36 @@ async def _show_tools(backend: Backend, folder: Path) -> None:
         await _shoot(app, pilot, folder, "files")
 
 
-async def _with_tools(folder: Path) -> None:
-    """Agents with tools, in a workspace of their own."""
+async def _show_sweep(backend: Backend, folder: Path) -> None:
+    app = NodusApp(backend, first_view=f"sweep/{SWEEP}", state_folder=folder)
+    async with app.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(PATIENCE_SECONDS):
+        while (sweep := app.feed.sweeps.rows.find(SWEEP)) is None or sweep_status(sweep).ended < 4:
+            await pilot.pause(0.1)
+        await pilot.press("down", "down")
+        await _shoot(app, pilot, folder, "sweep")
+        await pilot.press("tab")
+        await _shoot(app, pilot, folder, "sweep-table")
+        while not sweep_status(app.feed.sweeps.rows.item(SWEEP)).phase.ended:
+            await pilot.pause(0.1)
+        await pilot.press("tab", "home", "m", "right", "m")
+        await pilot.pause(2.5)  # The cells of an ended sweep are read once more.
+        await _shoot(app, pilot, folder, "sweep-ended")
+        await pilot.press("c")
+        await pilot.pause(0.5)
+        await _shoot(app, pilot, folder, "sweep-compared")
+        await pilot.press("escape", "W")
+        await pilot.pause(0.5)
+        await _shoot(app, pilot, folder, "sweeps")
+
+
+async def _with_own_models(folder: Path, configuration: object, spec: str, show: Callable[[Backend, Path], Awaitable[None]]) -> None:
+    """A campaign with models of its own, in a workspace of its own."""
     with tempfile.TemporaryDirectory() as home:
         config = Path(home) / "config.yaml"
-        config.write_text(json.dumps(_TOOLS_CONFIGURATION), encoding="utf-8")
+        config.write_text(json.dumps(configuration), encoding="utf-8")
         async with await open_backend(BackendOptions(home=Path(home), config=config, role="work")) as backend:
-            await backend.apply(load_specs([SpecSource("repairs.yaml", _TOOLS_SPEC.encode())]))
-            await _show_tools(backend, folder)
+            await backend.apply(load_specs([SpecSource("spec.yaml", spec.encode())]))
+            await show(backend, folder)
 
 
 async def main(folder: Path) -> None:
@@ -168,7 +236,8 @@ async def main(folder: Path) -> None:
                 await backend.stop_work(grace_seconds=0)
         finally:
             await kit.aclose()
-    await _with_tools(folder)
+    await _with_own_models(folder, _SWEEP_CONFIGURATION, _SWEEP_SPEC, _show_sweep)
+    await _with_own_models(folder, _TOOLS_CONFIGURATION, _TOOLS_SPEC, _show_tools)
 
 
 if __name__ == "__main__":

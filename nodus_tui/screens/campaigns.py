@@ -46,6 +46,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             *super().status_parts(),
             self.services.feed.budgets.words(),
             self.services.feed.jobs.words(),
+            self.services.feed.sweeps.words(),
             sandboxes_words(self.services.sandboxes()),
             line(muted(self.services.whose_work())),
         )

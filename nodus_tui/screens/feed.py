@@ -14,6 +14,8 @@ from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
+from nodus_tui.view_state.sweep import SweepState
+from nodus_tui.view_state.sweeps import SweepsState
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -30,14 +32,18 @@ class Connection:
     next_try: datetime | None = None
 
 
-class FoldedState(Protocol):
+class Folds(Protocol):
+    """What takes events."""
+
+    def fold(self, event: Event) -> bool:
+        """Take one event; says whether anything here changed. What is of another kind, or older than the snapshot, changes nothing."""
+
+
+class FoldedState(Folds, Protocol):
     """A view's state that is kept true by the stream."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Take a snapshot instead of what was known."""
-
-    def fold(self, event: Event) -> bool:
-        """Take one event; says whether anything here changed. What is of another kind, or older than the snapshot, changes nothing."""
 
 
 class LiveFeed:
@@ -50,9 +56,11 @@ class LiveFeed:
         self.campaigns = CampaignsState()
         self.jobs = JobsState()
         self.budgets = BudgetsState()
-        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets)
+        self.sweeps = SweepsState()
+        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps)
         """What the snapshot of the whole workspace and all events go into; a state of a new view is one more."""
         self.groups: dict[str, GroupState] = {}
+        self._open_sweeps: dict[str, SweepState] = {}
         self.connection = Connection("connecting")
 
     async def run(self) -> None:
@@ -82,6 +90,10 @@ class LiveFeed:
         for name, group in tuple(self.groups.items()):
             group.await_snapshot()
             group.load(await self._backend.snapshot(runs_of=name))
+        for sweep in self._open_sweeps.values():
+            # Its cells are no part of a snapshot: its view asks for them.
+            sweep.stale = True
+            sweep.look()
         self.connection = Connection("live")
         self._changed()
 
@@ -95,8 +107,10 @@ class LiveFeed:
     def take(self, batch: EventBatch) -> None:
         """Fold one batch into every state that it concerns."""
         changed = False
+        # Sweeps come last: their cells take what groups and jobs have become.
+        states: tuple[Folds, ...] = (*self._states, *self.groups.values(), *self._open_sweeps.values())
         for event in batch.events:
-            for state in (*self._states, *self.groups.values()):
+            for state in states:
                 changed = state.fold(event) or changed
         if changed:
             self._changed()
@@ -115,6 +129,16 @@ class LiveFeed:
         state.await_snapshot()
         state.load(await self._backend.snapshot(runs_of=name))
         self._changed()
+
+    def sweep_state(self, name: str) -> SweepState:
+        """The state of one sweep with its cells, which are not known yet where no view shows it."""
+        if name not in self._open_sweeps:
+            self._open_sweeps[name] = SweepState(name, self.sweeps.rows, self.campaigns.rows, self.jobs.rows)
+        return self._open_sweeps[name]
+
+    def close_sweep(self, name: str) -> None:
+        """No view shows it any more."""
+        self._open_sweeps.pop(name, None)
 
     def close_group(self, name: str) -> None:
         """No view shows it any more."""

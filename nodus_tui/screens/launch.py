@@ -22,11 +22,11 @@ from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.files import read_sources
 from nodus_tui.contract.spec_loading.loader import read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
-from nodus_tui.screens.launch_check import Standing, standing_of
+from nodus_tui.screens.launch_check import Standing, Target, standing_of
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.estimates import estimate_lines, estimated_name, existing_lines, fault_count, fault_lines
+from nodus_tui.view_state.estimates import estimate_lines, estimated_name, estimated_target, existing_lines, fault_count, fault_lines
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.wrapping import wrapped
@@ -46,13 +46,13 @@ _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 @dataclass(frozen=True)
 class SpecFile:
-    """A file that looks like a spec with a group in it."""
+    """A file that looks like a spec with something to launch in it."""
 
     path: str
 
 
 def find_specs(folder: Path) -> tuple[SpecFile, ...]:
-    """Spec files with an AgentGroup below a folder, near ones first; what cannot be read is left out."""
+    """Spec files with an AgentGroup or a Sweep below a folder, near ones first; what cannot be read is left out."""
     found: list[SpecFile] = []
     level = [folder]
     for _ in range(_MAX_DEPTH):
@@ -67,7 +67,7 @@ def find_specs(folder: Path) -> tuple[SpecFile, ...]:
                     continue
                 if entry.is_dir():
                     below.append(entry)
-                elif entry.suffix.lower() in {".yaml", ".yml"} and _holds_group(entry):
+                elif entry.suffix.lower() in {".yaml", ".yml"} and _launches(entry):
                     found.append(SpecFile(str(entry.relative_to(folder))))
         level = below
         if len(found) >= _MAX_SUGGESTIONS:
@@ -75,10 +75,11 @@ def find_specs(folder: Path) -> tuple[SpecFile, ...]:
     return tuple(found[:_MAX_SUGGESTIONS])
 
 
-def _holds_group(path: Path) -> bool:
+def _launches(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return b"AgentGroup" in file.read(_HEAD_BYTES)
+            head = file.read(_HEAD_BYTES)
+            return b"AgentGroup" in head or b"kind: Sweep" in head
     except OSError:
         return False
 
@@ -145,7 +146,7 @@ class LaunchDialog(ModalScreen[str | None]):
         for file in await asyncio.to_thread(find_specs, self.folder):
             self.rows.put(file.path, file)
         table = self.query_one(LineTable)
-        table.show_empty((line(muted("No spec file with an AgentGroup here; type the path of one.")),))
+        table.show_empty((line(muted("No spec file with an AgentGroup or a Sweep here; type the path of one.")),))
         table.show(self.now())
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -190,7 +191,7 @@ class LaunchDialog(ModalScreen[str | None]):
 
 
 class EstimateScreen(ViewScreen):
-    """What a file's groups may cost and how long they take, or every fault of it."""
+    """What a file's groups, sweeps and jobs may cost and how long they take, or every fault of it."""
 
     VIEW: ClassVar[View] = View.ESTIMATE
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.ESTIMATE)]
@@ -198,7 +199,7 @@ class EstimateScreen(ViewScreen):
     EstimateScreen TextPane { padding: 1 2; }
     """
 
-    def __init__(self, services: Services, path: str, launched: Callable[[str, str], None]) -> None:
+    def __init__(self, services: Services, path: str, launched: Callable[[Target | None, str], None]) -> None:
         super().__init__(services)
         self.path = path
         self.minutes = DEFAULT_MINUTES
@@ -230,8 +231,8 @@ class EstimateScreen(ViewScreen):
         if self._bundle is None:
             return (line(Span("r", Tone.KEY), muted(" reads the file again  "), Span("Esc", Tone.KEY), muted(" goes back")),)
         if self._standing.opens:
-            return (line(strong(self._standing.opens), " exists: ", Span("Enter", Tone.KEY), " opens it, nothing is launched"),)
-        made = [name for estimate in self._estimates if (name := estimated_name(estimate)) not in self._standing.existing]
+            return (line(strong(self._standing.opens.name), " exists: ", Span("Enter", Tone.KEY), " opens it, nothing is launched"),)
+        made = [estimated_name(each) for each in self._estimates if estimated_target(each) not in self._standing.existing]
         return (line(Span("Enter", Tone.KEY), " launches ", strong(", ".join(made))),) if made else ()
 
     def offer(self) -> Offer:
@@ -258,7 +259,7 @@ class EstimateScreen(ViewScreen):
             self._standing = await standing_of(self.services.backend, bundle)
             self._bundle = bundle
             if not self._estimates:
-                self._problem = "There is no AgentGroup in this file: Enter applies its other resources, nothing runs."
+                self._problem = "There is nothing to run in this file: Enter applies its resources."
         except NodusError as error:
             self._faults, self._problem = error.faults, error.detail
         self._working = ""
@@ -279,12 +280,12 @@ class EstimateScreen(ViewScreen):
         if self._faults:
             return [line(Span(fault_count(self._faults), Tone.WARN)), (), *fault_lines(self._faults)]
         lines: list[Line] = [line(Span(self._problem, Tone.WARN if self._bundle else Tone.BAD)), ()] if self._problem else []
-        standing = existing_lines(self._standing.existing, self._standing.older)
+        standing = existing_lines([target.name for target in self._standing.existing], self._standing.older)
         lines.extend((*standing, ()) if standing else ())
         for estimate in self._estimates:
             lines.extend((*estimate_lines(estimate), ()))
         if self._estimates:
-            lines.append(line(muted("Ceilings, not forecasts: no group ever spends more on models than its cap.")))
+            lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
         return lines
 
     # Actions
@@ -313,7 +314,7 @@ class EstimateScreen(ViewScreen):
             return
         if self._standing.opens:
             self.app.pop_screen()
-            self._launched(self._standing.opens, f"{self._standing.opens} exists already with this spec: nothing was launched.")
+            self._launched(self._standing.opens, f"{self._standing.opens.name} exists already with this spec: nothing was launched.")
             return
         self._working = "Launching…"
         self.show()
@@ -325,10 +326,10 @@ class EstimateScreen(ViewScreen):
             self._working = ""
             self.show()
             return
-        groups = self._standing.new
+        made = self._standing.new
         done = "; ".join(f"{document.kind} {document.name} {document.outcome}" for document in outcome.documents)
         self.app.pop_screen()
-        self._launched(groups[0] if groups else "", f"✓ {done}.")
+        self._launched(made[0] if made else None, f"✓ {done}.")
 
 
 def minutes_problem(text: str) -> str:

@@ -1,42 +1,54 @@
-"""What a launch would meet in the workspace: groups of the file that exist already with the same spec."""
+"""What a launch would meet in the workspace: groups and sweeps of the file that exist already with the same spec."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+
+
+class Target(NamedTuple):
+    """What a launch makes, and a view shows."""
+
+    kind: str
+    """AgentGroup or Sweep."""
+    name: str
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The groups of a bundle, by name."""
+    """The groups and sweeps of a bundle."""
 
-    new: tuple[str, ...] = ()
+    new: tuple[Target, ...] = ()
     """Those that a launch makes or changes."""
-    existing: tuple[str, ...] = ()
+    existing: tuple[Target, ...] = ()
     """Those that exist as the file has them: a launch would change nothing."""
     older: tuple[str, ...] = ()
-    """Those of the existing ones that were launched with another revision of their agent than the file's, or the newest."""
+    """Existing groups that were launched with another revision of their agent than the file's, or the newest."""
 
     @property
-    def opens(self) -> str:
-        """The group to open instead of a launch, where the launch would make none; empty where it makes some."""
-        return self.existing[0] if self.existing and not self.new else ""
+    def opens(self) -> Target | None:
+        """What to open instead of a launch, where the launch would make nothing; None where it makes something."""
+        return self.existing[0] if self.existing and not self.new else None
 
 
 async def standing_of(backend: Backend, bundle: SpecBundle) -> Standing:
     """Ask the backend by a dry run. Raises NodusError, with every fault, where it would refuse the bundle."""
-    groups = {each.resource.name: each.resource for each in bundle if isinstance(each.resource, AgentGroup)}
-    if not groups:
+    found = {Target(each.resource.kind, each.resource.name): each.resource for each in bundle}
+    targets = [target for target, resource in found.items() if isinstance(resource, AgentGroup | Sweep)]
+    if not targets:
         return Standing()
     outcome = await backend.apply(bundle, dry_run=True)
-    unchanged = {each.name for each in outcome.documents if each.kind == "AgentGroup" and each.outcome == "unchanged"}
+    unchanged = {Target(each.kind, each.name) for each in outcome.documents if each.outcome == "unchanged"}
     changed_agents = {each.name for each in outcome.documents if each.kind == "Agent" and each.outcome != "unchanged"}
-    existing = tuple(name for name in groups if name in unchanged)
-    older = [name for name in existing if groups[name].spec.agent in changed_agents or await _revised_since(backend, name)]
-    return Standing(tuple(name for name in groups if name not in unchanged), existing, tuple(older))
+    existing = tuple(target for target in targets if target in unchanged)
+    groups = [resource for target in existing if isinstance(resource := found[target], AgentGroup)]
+    older = [each.name for each in groups if each.spec.agent in changed_agents or await _revised_since(backend, each.name)]
+    return Standing(tuple(target for target in targets if target not in unchanged), existing, tuple(older))
 
 
 async def _revised_since(backend: Backend, name: str) -> bool:

@@ -33,6 +33,11 @@ def estimated_name(estimate: Estimate | KindEstimate) -> str:
     return estimate.group if isinstance(estimate, Estimate) else f"{estimate.kind} {estimate.name}"
 
 
+def estimated_target(estimate: Estimate | KindEstimate) -> tuple[str, str]:
+    """Its kind and its name."""
+    return ("AgentGroup", estimate.group) if isinstance(estimate, Estimate) else (estimate.kind, estimate.name)
+
+
 def estimate_lines(estimate: Estimate | KindEstimate) -> tuple[Line, ...]:
     """One document's estimate."""
     return _group_lines(estimate) if isinstance(estimate, Estimate) else _kind_lines(estimate)
@@ -112,9 +117,9 @@ def fault_lines(faults: tuple[Fault, ...]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def existing_lines(groups: Sequence[str], older: Sequence[str]) -> tuple[Line, ...]:
-    """Groups of the file that exist already with the same spec; `older` are those whose agent is another revision in the file."""
-    lines = [line(strong(name), muted(" exists with this spec: it is not launched twice, Enter opens it.")) for name in groups]
+def existing_lines(names: Sequence[str], older: Sequence[str]) -> tuple[Line, ...]:
+    """Groups and sweeps of the file that exist already with the same spec; `older` are those with another revision of their agent."""
+    lines = [line(strong(name), muted(" exists with this spec: it is not launched twice, Enter opens it.")) for name in names]
     lines.extend(
         line(Span(f"! {name} was launched with another revision of its agent: to run this one, give the group another name.", Tone.WARN))
         for name in older

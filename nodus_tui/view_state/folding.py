@@ -5,6 +5,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatu
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobStatus
 
 
@@ -70,3 +71,20 @@ def budget_after(budget: Budget | None, event: Event) -> Budget | None:
         return budget
     known = budget.status.to_document() if budget.status else {}
     return budget.model_copy(update={"status": BudgetStatus.model_validate({**known, **event.status})})
+
+
+def sweep_after(sweep: Sweep | None, event: Event) -> Sweep | None:
+    """The sweep after the event; None when it is deleted, or when a change came of a sweep that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return Sweep.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if sweep is None:
+        return None
+    changed: dict[str, object] = {}
+    if event.spec:
+        changed["spec"] = type(sweep.spec).model_validate({**sweep.spec.to_document(), **event.spec})
+    if event.status:
+        known = sweep.status.to_document() if sweep.status else {}
+        changed["status"] = SweepStatus.model_validate({**known, **event.status})
+    return sweep.model_copy(update=changed)

@@ -34,11 +34,14 @@ ALWAYS_LEAVES = "ctrl+c"
 
 _CAMPAIGN = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
+_SWEEPS = (View.SWEEPS, View.SWEEP)
 _JOBS = (View.JOBS, View.JOB)
 _LIVE = views_with(Trait.LIVE)
 _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
 _ROWS = views_with(Trait.ROWS)
+_NO_GRID = tuple(view for view in _LIVE if view is not View.SWEEP)
+"""Where the keys that move to the left and to the right are free."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +120,25 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction("halves", ("tab",), "processes", "Switch between the devices and their processes.", (View.GPUS,), palette=False),
-    KeyAction("kill", ("x",), "kill", "Kill the selected group, run or job; asks first.", _ENDABLE, changes=True),
-    KeyAction("extend", ("e",), "extend", "Give what is selected a higher cap.", (*_CAMPAIGN, *_JOBS), changes=True),
+    KeyAction("kill", ("x",), "kill", "Kill what is selected, after a question.", _ENDABLE, changes=True),
+    KeyAction("extend", ("e",), "extend", "Give what is selected a higher cap.", (*_CAMPAIGN, *_SWEEPS, *_JOBS), changes=True),
     KeyAction(
         "retry",
         ("r",),
         "retry",
-        "Run the selected unscored case again; on a group, every unscored case; a job's next attempt.",
-        (*_CAMPAIGN, *_JOBS),
+        "Run the selected unscored case again; on a group, every unscored case; on a sweep, every broken cell; a job's next attempt.",
+        (*_CAMPAIGN, *_SWEEPS, *_JOBS),
         changes=True,
     ),
+    KeyAction("pause_sweep", ("p",), "pause", "Let no further cell of the sweep start; those that are going go on.", _SWEEPS, changes=True),
+    KeyAction("kill_sweep", ("X",), "kill sweep", "Kill the whole sweep, after a question.", (View.SWEEP,), footer=False, changes=True),
+    KeyAction("extend_sweep", ("E",), "sweep cap", "Raise the sweep's own cap.", (View.SWEEP,), changes=True),
+    KeyAction("retry_sweep", ("R",), "retry all", "Run every broken cell of the sweep again.", (View.SWEEP,), footer=False, changes=True),
+    KeyAction("mark", ("m",), "mark", "Mark the selected cell to be compared, or take its mark away.", (View.SWEEP,)),
+    KeyAction(
+        "compare", ("c",), "compare", "Compare two marked cells, or a marked one with the selected one, task by task.", (View.SWEEP,)
+    ),
+    KeyAction("layout", ("tab",), "table", "Switch between the grid and a table of the cells.", (View.SWEEP,), palette=False),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
@@ -134,9 +146,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "extend_waiting", ("C",), "extend all", "Give every run that waits at its own cap one new, higher cap.", _TABLES, changes=True
     ),
     KeyAction("retry_group", ("R",), "retry all", "Run every unscored case of the group again.", (View.GROUP,), footer=False, changes=True),
-    KeyAction(
-        "resume", ("u",), "resume", "Let an interrupted group go on, or the interrupted runs of one.", _CAMPAIGN, footer=False, changes=True
-    ),
+    KeyAction("resume", ("u",), "resume", "Let what is interrupted or paused go on.", (*_CAMPAIGN, *_SWEEPS), footer=False, changes=True),
     KeyAction("previous", ("p",), "before", "Open the run whose place this one took.", (View.RUN,), footer=False),
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
@@ -159,8 +169,8 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("pause", ("P",), "pause", "Stop the recording, or let it go on; from its end it begins again.", _LIVE, playback=True),
     KeyAction("faster", ("greater_than_sign",), "faster", "Show the recording faster.", _LIVE, playback=True),
     KeyAction("slower", ("less_than_sign",), "slower", "Show the recording more slowly.", _LIVE, footer=False, playback=True),
-    KeyAction("ahead", ("right",), "ahead", "Jump ahead in the recording.", _LIVE, footer=False, playback=True),
-    KeyAction("behind", ("left",), "behind", "Jump back in the recording.", _LIVE, footer=False, playback=True),
+    KeyAction("ahead", ("right",), "ahead", "Jump ahead in the recording.", _NO_GRID, footer=False, playback=True),
+    KeyAction("behind", ("left",), "behind", "Jump back in the recording.", _NO_GRID, footer=False, playback=True),
     KeyAction("place", ("at",), "to a place", "Jump to a place of the recording: 1:30, or 50%.", _LIVE, footer=False, playback=True),
     KeyAction("palette", ("ctrl+p",), "palette", "Find an action by its name.", _LIVE, footer=False, palette=False),
     KeyAction("help", ("question_mark", "f1"), "help", "Show all keys.", (*_LIVE, View.ESTIMATE), palette=False),

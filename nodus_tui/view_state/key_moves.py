@@ -10,6 +10,9 @@ from nodus_tui.view_state.views import View
 _TEXTS = (View.RUN, View.JOB, View.ESTIMATE)
 """Views with a text that scrolls."""
 
+_GRIDS = (View.SWEEP,)
+"""Views with cells beside each other."""
+
 
 @dataclass(frozen=True)
 class Move:
@@ -24,6 +27,8 @@ class Move:
 MOVES: tuple[Move, ...] = (
     Move("up", ("up", "k"), "Move to the row before, or scroll up by a line."),
     Move("down", ("down", "j"), "Move to the next row, or scroll down by a line."),
+    Move("left", ("left",), "Move to the cell at the left.", _GRIDS),
+    Move("right", ("right",), "Move to the cell at the right.", _GRIDS),
     Move("page_up", ("pageup",), "Move up by a page."),
     Move("page_down", ("pagedown",), "Move down by a page."),
     Move("first", ("home", "g"), "Go to the first row, or the beginning of a text."),

@@ -1,9 +1,31 @@
 """Pass rates on the screen: never without their error and their coverage, in words for a line and in short for a table's cell."""
 
-from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+from typing import Protocol
+
+from nodus_tui.contract.resources.agent_group import AgentGroupStatus, Coverage
 from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import percent_text
+
+
+class Rated(Protocol):
+    """What has a pass rate: a group, or a cell of a sweep."""
+
+    @property
+    def pass_rate(self) -> float | None:
+        """0 to 1; None while nothing is scored."""
+
+    @property
+    def standard_error(self) -> float | None:
+        """Its standard error."""
+
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        """Its 95 % interval."""
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many of how many are scored."""
 
 
 def pass_rate_words(status: AgentGroupStatus) -> str:
@@ -18,7 +40,7 @@ def pass_rate_words(status: AgentGroupStatus) -> str:
     )
 
 
-def pass_rate_cell(status: AgentGroupStatus) -> Line:
+def pass_rate_cell(status: Rated) -> Line:
     """`62.0% ±9.5 97/100`: rate, half of the 95 % interval in points (its ends where it is not symmetric), scored of all cases."""
     coverage = muted(f"{status.coverage.scored}/{status.coverage.total}")
     if status.pass_rate is None:
@@ -32,7 +54,7 @@ def pass_rate_cell(status: AgentGroupStatus) -> Line:
     return line(strong(percent_text(status.pass_rate, 0)), f" [{100 * low:.0f}–{100 * high:.0f}] ", coverage)
 
 
-def shorter_pass_rate_cells(status: AgentGroupStatus) -> tuple[Line, ...]:
+def shorter_pass_rate_cells(status: Rated) -> tuple[Line, ...]:
     """The same in fewer cells, whole points, longest first: neither the interval nor the coverage is ever left out."""
     coverage = muted(f"{status.coverage.scored}/{status.coverage.total}")
     if status.pass_rate is None:

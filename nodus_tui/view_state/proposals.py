@@ -60,8 +60,10 @@ def kill_run_question(run: AgentRun) -> Question:
     return Question(f"Kill run {run.name}?", tuple(lines), "Kill")
 
 
-def quit_question(unfinished: tuple[AgentGroup, ...], *, starts_anew: bool = False) -> Question:
-    """Leaving while this process runs the work. `starts_anew`: what is left is not gone on with, as in the demonstration."""
+def quit_question(unfinished: tuple[AgentGroup, ...], sweeps: Sequence[str] = (), *, starts_anew: bool = False) -> Question:
+    """Leaving while this process runs the work. `sweeps` are those that go on, by name. `starts_anew`: what is left is not gone on with, as
+    in the demonstration.
+    """
     spending = sorted((group for group in unfinished if status_of(group).going), key=lambda group: -status_of(group).going)
     stalled = [group for group in unfinished if not status_of(group).going and status_of(group).phase is GroupPhase.STALLED]
     others = [group for group in unfinished if group not in spending and group not in stalled]
@@ -72,6 +74,8 @@ def quit_question(unfinished: tuple[AgentGroup, ...], *, starts_anew: bool = Fal
         for label, groups in (("more going", spending[_LISTED:]), ("no run going now", others), ("stalled", stalled))
         if groups
     )
+    if sweeps:
+        lines.append(line(muted("  sweeps: "), _some(sweeps), muted(", of which no further cell starts")))
     if spending:
         lines.append(line("No new call starts; calls in flight get 10 seconds to end, then they are charged their worst case."))
     if starts_anew:
@@ -82,8 +86,11 @@ def quit_question(unfinished: tuple[AgentGroup, ...], *, starts_anew: bool = Fal
 
 
 def _listed(groups: Sequence[AgentGroup]) -> str:
-    names = ", ".join(group.name for group in groups[:_LISTED])
-    return names + (f" and {len(groups) - _LISTED} more" if len(groups) > _LISTED else "")
+    return _some([group.name for group in groups])
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
 
 
 @dataclass(frozen=True)

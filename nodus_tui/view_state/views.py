@@ -24,6 +24,8 @@ class View(StrEnum):
     JOB = "job"
     GPUS = "gpus"
     BUDGETS = "budgets"
+    SWEEPS = "sweeps"
+    SWEEP = "sweep"
     ESTIMATE = "estimate"
 
 
@@ -101,6 +103,15 @@ VIEWS: tuple[ViewEntry, ...] = (
         key="B",
         help="Show all budgets: what is spent of each, and which block.",
     ),
+    ViewEntry(
+        View.SWEEPS,
+        "Sweeps",
+        _TABLE | {Trait.OPENS, Trait.ENDS},
+        screen="nodus_tui.screens.sweeps:SweepsScreen",
+        key="W",
+        help="Show all sweeps: how many of their cells have ended, and what is spent of their caps.",
+    ),
+    ViewEntry(View.SWEEP, "Sweep and its cells", _TABLE | {Trait.OPENS, Trait.ENDS}),
     ViewEntry(View.ESTIMATE, "Estimate before a launch", frozenset()),
 )
 

@@ -97,6 +97,14 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._settle_size()
         self._refresh_changed()
 
+    def take(self, rows: Rows[Item]) -> None:
+        """Show other rows from now on, with other columns."""
+        self.rows = rows
+        self.cursor_key, self._cursor_index = None, 0
+        self._placed_for, self._shown_count, self._header = -1, -1, None
+        self.show(self.now)
+        self.repaint()
+
     def show_empty(self, lines: Sequence[Line]) -> None:
         """What stands in the table when it has no rows: what that means and what to do."""
         if tuple(lines) != self._empty:

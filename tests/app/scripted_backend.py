@@ -19,6 +19,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandbox_exec import (
@@ -33,6 +34,7 @@ from nodus_tui.contract.sandbox_exec import (
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.view_state.folding import group_after, run_after
 
 
@@ -52,6 +54,9 @@ class ScriptedBackend:
         self.jobs: dict[str, Job] = {}
         self.training_jobs: dict[str, TrainingJob] = {}
         self.budgets: dict[str, Budget] = {}
+        self.sweeps: dict[str, Sweep] = {}
+        self.sweep_answers: dict[str, SweepResults] = {}
+        self.group_answers: dict[str, GroupResults] = {}
         self.logs: dict[str, str] = {}
         self.transcripts: dict[str, Transcript] = {}
         self.cursor = 100
@@ -129,7 +134,16 @@ class ScriptedBackend:
         return Page(items=())
 
     async def results(self, group: str) -> GroupResults:
-        raise NodusError.not_found("AgentGroup", group)
+        if group not in self.group_answers:
+            raise NodusError.not_found("AgentGroup", group)
+        return self.group_answers[group]
+
+    async def sweep_results(self, sweep: str) -> SweepResults:
+        if self.lost is not None:
+            raise self.lost
+        if sweep not in self.sweep_answers:
+            raise NodusError.not_found("Sweep", sweep)
+        return self.sweep_answers[sweep]
 
     async def transcript(self, run: str) -> Transcript:
         if self.refuse is not None:
@@ -156,6 +170,7 @@ class ScriptedBackend:
             jobs=tuple(self.jobs.values()),
             training_jobs=tuple(self.training_jobs.values()),
             budgets=tuple(self.budgets.values()),
+            sweeps=tuple(self.sweeps.values()),
         )
 
     async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:

@@ -246,6 +246,7 @@ class LocalBackend:
             budgets=scheduler.budgets,
             shortage=self._space.shortage,
             room=self._space.room,
+            devices=self._devices,
         )
 
     async def _stop_for_budget(self, ceiling: Ceiling) -> None:

@@ -1,17 +1,16 @@
 """Planning Sandboxes: whether this version gives such a one, whether its cap pays for any time, and whether it is new."""
 
 from local_backend.applying.definitions import Planning
+from local_backend.applying.devices import Terms, terms_of
 from local_backend.applying.plan import BoxNeed
-from local_backend.sandbox_kind.accelerators import refused_hardware
 from local_backend.sandbox_kind.describing import created
 from local_backend.sandbox_kind.limits import limits_of
 from local_backend.storage.sandbox_records import SandboxRecord
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
-from nodus_tui.contract.money import nano_ceiling, nano_from_usd
+from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
-from nodus_tui.statistics.hardware_rates import slice_rate
 
 _DECIDE_THE_RATE = ("cpus", "memoryGiB", "hardware", "accelerators")
 
@@ -27,10 +26,11 @@ class SandboxPlanning:
         plan = self._planning.plan
         if await self._stands_already(document, sandbox):
             return
-        reason = refused_hardware(sandbox.spec)
+        terms = await self._terms(document, sandbox)
+        reason = terms.refusal
         if reason:
             plan.refusals.append(f"Sandbox {sandbox.name} is valid, but {reason}")
-        if faults := self._cap(document, sandbox):
+        if faults := self._cap(document, sandbox, terms):
             plan.faults += faults
             return
         record = SandboxRecord(
@@ -38,7 +38,7 @@ class SandboxPlanning:
             metadata=sandbox.metadata.to_document(),
             spec=sandbox.spec.to_document(),
             cap=nano_from_usd(sandbox.spec.max_cost_usd),
-            rate=self._rate(sandbox) or 0,
+            rate=terms.rate or 0,
             created_at=self._planning.now,
         )
         plan.statements += created(record, self._planning.now)
@@ -49,14 +49,15 @@ class SandboxPlanning:
             AppliedDocument(kind="Sandbox", name=sandbox.name, outcome="unchanged" if reason else "created", message=message)
         )
 
-    def _rate(self, sandbox: Sandbox) -> int | None:
-        spec = sandbox.spec
-        rate = slice_rate(self._planning.known.rates, spec.hardware, spec.cpus, spec.memory_gib, spec.accelerators)
-        return None if rate is None else nano_ceiling(rate)
+    async def _terms(self, document: LoadedDocument, sandbox: Sandbox) -> Terms:
+        if any(document.in_doubt("spec", each) for each in _DECIDE_THE_RATE):
+            return Terms(None)
+        known, spec = self._planning.known, sandbox.spec
+        return await terms_of(known.devices, known.rates, spec, cpus=spec.cpus, memory_gib=spec.memory_gib)
 
-    def _cap(self, document: LoadedDocument, sandbox: Sandbox) -> list[Fault]:
-        rate, spec = self._rate(sandbox), sandbox.spec
-        if rate is None or any(document.in_doubt("spec", each) for each in ("maxCostUSD", *_DECIDE_THE_RATE)):
+    def _cap(self, document: LoadedDocument, sandbox: Sandbox, terms: Terms) -> list[Fault]:
+        rate, spec = terms.rate, sandbox.spec
+        if rate is None or document.in_doubt("spec", "maxCostUSD"):
             return []
         try:
             limits_of(cap=nano_from_usd(spec.max_cost_usd), rate=rate, idle=spec.idle_timeout, lifetime=spec.max_lifetime)

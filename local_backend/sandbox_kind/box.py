@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 
 from local_backend.budgets.book import Work
 from local_backend.budgets.keeper import BudgetKeeper, Purse
-from local_backend.sandbox_kind.accelerators import refused_hardware
+from local_backend.devices.allocation import Waits
+from local_backend.devices.desk import DeviceDesk
+from local_backend.devices.holding import Holding
+from local_backend.devices.wanted import wanted_of
 from local_backend.sandbox_kind.describing import record_limits, told
 from local_backend.sandbox_kind.files import Files
 from local_backend.sandbox_kind.limits import cost_of
@@ -25,6 +28,7 @@ from local_backend.storage.sandbox_records import SandboxRecord
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.sandbox import SandboxReason, SandboxSpec
 
 T = TypeVar("T")
@@ -74,6 +78,8 @@ class Around:
     shortage: Callable[[], str]
     room: Callable[[], int | None]
     """Bytes that may be written to the workspace's disk."""
+    devices: DeviceDesk
+    """Where it gets its accelerators."""
 
 
 class Box:
@@ -88,6 +94,7 @@ class Box:
         self._key = f"sandbox/{record.name}"
         self._counts = False
         self._place: Place | None = None
+        self._devices = Holding(around.devices, f"Sandbox/{record.name}", f"sandbox {record.name}", wanted_of(self._spec))
         self._sandbox: Sandbox | None = None
         self.sessions: Sessions | None = None
         """Its commands; None before it runs."""
@@ -142,15 +149,15 @@ class Box:
 
     async def _start(self) -> None:
         around, record = self._around, self.record
-        if refused := refused_hardware(self._spec):
-            raise SandboxError(refused)
         while True:
             await self._until_paid()
+            await self._take_devices()
             self._place = await self._wait_for_place()
             image = await self._image()
             if not self._unpaid():
                 break
             self._give_back_place()
+            self._devices.give_back()
         self._purse.begin(self._key, record.rate)
         self._counts = True
         request = SandboxRequest(
@@ -168,6 +175,7 @@ class Box:
             image=image,
             workdir=WORK_FOLDER,
             environ=self._environ(),
+            devices=await self._devices.for_sandbox(),
         )
         try:
             around.kept.prepare()
@@ -177,7 +185,8 @@ class Box:
         self.sessions = Sessions(sandbox, request.environ, self._commands_changed)
         self.files = Files(sandbox, around.kept, record.name, limit_bytes=2 * request.limits.disk_bytes)
         now = around.clock()
-        record.phase, record.reason, record.message = "Running", None, ""
+        self._devices.used_by(sandbox, now + self._limits.end)
+        record.phase, record.reason, record.message, record.until_at = "Running", None, "", None
         record.engine, record.image = sandbox.engine, sandbox.image
         record.weaker = (await around.pool.facts()).isolation != "full"
         record.started_at = record.seen_at = record.idle_since = now
@@ -197,6 +206,22 @@ class Box:
     def _unpaid(self) -> str:
         refusal = self._purse.refusal(0, rate=self.record.rate)
         return refusal.message if refusal is not None else ""
+
+    async def _take_devices(self) -> None:
+        """Wait for what it asks for; from then on its price is that of what it was given."""
+        lease = await self._or_stopped(self._devices.take(self._waits_for_device))
+        if lease is None:
+            return
+        record = self.record
+        record.hardware, record.devices, record.device_names = lease.hardware, list(lease.uuids), list(lease.labels)
+        record.rate = lease.tariff.rate
+        try:
+            self._limits = record_limits(record)
+        except ValueError as error:
+            raise SandboxError(f"its cap is too small: {error}") from error
+
+    async def _waits_for_device(self, waits: Waits) -> None:
+        await self._waits("WaitingForDevice", waits.message, waits.until, waits.until_kind)
 
     async def _wait_for_place(self) -> Place:
         pool = self._around.pool
@@ -226,9 +251,10 @@ class Box:
             raise SandboxError(f"envFrom names {', '.join(absent)}, which the scheduler's environment does not have")
         return {**{name: self._around.environ[name] for name in self._spec.env_from}, **self._spec.env}
 
-    async def _waits(self, reason: SandboxReason, message: str) -> None:
-        if (self.record.reason, self.record.message) != (reason, message):
-            self.record.reason, self.record.message = reason, message
+    async def _waits(self, reason: SandboxReason, message: str, until: datetime | None = None, kind: UntilKind = "Exact") -> None:
+        record = self.record
+        if (record.reason, record.message, record.until_at, record.until_kind) != (reason, message, until, kind):
+            record.reason, record.message, record.until_at, record.until_kind = reason, message, until, kind
             await self.tell()
 
     async def _or_stopped(self, work: Awaitable[T]) -> T:
@@ -291,6 +317,8 @@ class Box:
         self.record.commands = running
         self.record.idle_since = None if running else self._around.clock()
         self._untold = True
+        if self.files is not None:
+            self.files.changed()
         self._changed.set()
 
     @property
@@ -356,6 +384,11 @@ class Box:
         record.ended_at = now
         if record.started_at is not None:
             record.cost = cost_of(cap=record.cap, rate=record.rate, started_at=record.started_at, ended_at=now, end=self._limits.end)
+            if (used := self._devices.settle(now)) is not None:
+                record.cost = min(record.cost, used.cost)
+                record.notes += [used.note] if used.note else []
+        record.until_at = None
+        self._devices.give_back()
         await self.tell(self._no_longer_counted())
 
     def _no_longer_counted(self) -> list[Statement]:
@@ -375,6 +408,7 @@ class Box:
             self.files.forget()
             self.files = None
         self._give_back_place()
+        self._devices.give_back()
         if self._counts:
             self._counts = False
             self._purse.end(self._key, 0)

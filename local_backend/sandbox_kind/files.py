@@ -15,6 +15,8 @@ from local_backend.storage.artifacts import Artifacts
 _log = logging.getLogger(__name__)
 
 _COPY_SECONDS = 30.0
+_REUSE_SECONDS = 2.0
+"""Files that are read one after the other come from one copy."""
 
 
 class Files:
@@ -27,14 +29,21 @@ class Files:
         self._limit = limit_bytes
         self._copy: Path | None = None
         """As they were when they were last listed."""
+        self._stale = True
+        self._used_at = float("-inf")
+        self._clock = asyncio.get_running_loop().time
         self._uses: Counter[Path] = Counter()
         self._copying = asyncio.Lock()
 
+    def changed(self) -> None:
+        """A command has begun or ended: what was copied is not what is there any more."""
+        self._stale = True
+
     @contextlib.asynccontextmanager
     async def copy(self, *, fresh: bool) -> AsyncIterator[Path | None]:
-        """An archive of the files as they are now, or without `fresh` as they were when they were last listed; None where that failed."""
+        """An archive of the files as they are now; without `fresh` one that was made just before will do. None where it failed."""
         async with self._copying:
-            if fresh or self._copy is None:
+            if fresh or self._stale or self._copy is None or self._clock() - self._used_at > _REUSE_SECONDS:
                 await self._copy_anew()
             found = self._copy
         if found is None:
@@ -44,16 +53,19 @@ class Files:
         try:
             yield found
         finally:
+            self._used_at = self._clock()
             self._uses[found] -= 1
             self._tidy(found)
 
     async def _copy_anew(self) -> None:
+        self._stale = False
         new = self._kept.path(f".{self._name}-{secrets.token_hex(8)}")
         try:
             async with asyncio.timeout(_COPY_SECONDS):
                 await self._fetch(new, self._limit)
         except (SandboxError, OSError, TimeoutError) as error:
             _log.info("the files of %s could not be copied out: %s", self._name, error)
+            self._stale = True
             return
         before, self._copy = self._copy, new
         if before is not None:

@@ -10,10 +10,11 @@ from pydantic import JsonValue
 
 from local_backend.storage.records import stored, time_from, upsert
 from local_backend.storage.store import Statement
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.sandbox import SandboxPhase, SandboxReason, SandboxSpec
 
-_JSON = frozenset({"metadata", "spec", "notes"})
-_TIMES = ("created_at", "started_at", "ended_at", "idle_since", "seen_at")
+_JSON = frozenset({"metadata", "spec", "notes", "devices", "device_names"})
+_TIMES = ("created_at", "started_at", "ended_at", "idle_since", "seen_at", "until_at")
 _FLAGS = ("weaker", "kept")
 
 
@@ -26,7 +27,7 @@ class SandboxRecord:
     spec: dict[str, Any]
     cap: int
     rate: int
-    """An hour of its hardware, as it was when it was made."""
+    """An hour of its hardware: as it was when it was made, and from its start on of the devices that it was given."""
     created_at: datetime
     seq: int | None = None
     """Order of creation; given by the database."""
@@ -35,6 +36,15 @@ class SandboxRecord:
     phase: SandboxPhase = "Pending"
     reason: SandboxReason | None = None
     message: str = ""
+    until_at: datetime | None = None
+    """When what it waits for comes free, where that is known."""
+    until_kind: UntilKind = "Exact"
+    hardware: str = ""
+    """The name that its devices were given under."""
+    devices: list[str] = field(default_factory=list)
+    """By uuid."""
+    device_names: list[str] = field(default_factory=list)
+    """The same for people: the driver's number and name, as they were then."""
     engine: str = ""
     image: str = ""
     weaker: bool = False

@@ -144,6 +144,13 @@ CREATE TABLE sandboxes (
     11: """
 ALTER TABLE jobs ADD COLUMN device_names TEXT NOT NULL DEFAULT '[]';
 """,
+    12: """
+ALTER TABLE sandboxes ADD COLUMN until_at TEXT;
+ALTER TABLE sandboxes ADD COLUMN until_kind TEXT NOT NULL DEFAULT 'Exact';
+ALTER TABLE sandboxes ADD COLUMN hardware TEXT NOT NULL DEFAULT '';
+ALTER TABLE sandboxes ADD COLUMN devices TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE sandboxes ADD COLUMN device_names TEXT NOT NULL DEFAULT '[]';
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

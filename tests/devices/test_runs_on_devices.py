@@ -1,4 +1,4 @@
-"""Runs whose sandboxes ask for devices: real bubblewrap, the tests' NVML, and a file of the system in place of a device's."""
+"""Runs and Sandboxes that ask for devices: real bubblewrap, the tests' NVML, and a file of the system in place of a device's."""
 
 import asyncio
 import os
@@ -15,6 +15,7 @@ from engine_place import NUMBERS, Place, at_rest, environment, group, run_status
 from model_server import ModelServer, asks
 from nvml_here import Nvml, compile_library
 
+from local_backend.backend import LocalBackend
 from local_backend.devices import desk as desk_module
 from local_backend.devices import holding
 from local_backend.devices.device_files import sandbox_devices
@@ -22,8 +23,10 @@ from local_backend.devices.inventory import Device
 from local_backend.hardware import watch as watch_module
 from local_backend.sandboxes.bubblewrap.engine import connect_bubblewrap
 from local_backend.sandboxes.interface import SandboxDevice, SandboxError
+from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 
 pytestmark = pytest.mark.timeout(100)
 SEEN = "echo $CUDA_VISIBLE_DEVICES; ls /dev | grep nvidia; head -c 1 /dev/nvidia0 | od -An -tx1"
@@ -138,3 +141,44 @@ async def test_a_run_that_is_stopped_waits_for_no_device_any_more(place: Place, 
         await backend.stop_work(grace_seconds=0)
         assert (await at_rest(backend)).phase is GroupPhase.INTERRUPTED
         assert not backend._devices._allocator.waiting
+
+
+def box(name: str, **spec: object) -> dict[str, object]:
+    document = {"apiVersion": "nodus.dev/v1", "kind": "Sandbox", "metadata": {"name": name}}
+    return {**document, "spec": {"hardware": "H100", "maxCostUSD": "100000", **spec}}
+
+
+async def box_now(backend: LocalBackend, name: str) -> SandboxStatus:
+    found = await backend.get("Sandbox", name)
+    assert isinstance(found, Sandbox)
+    assert found.status is not None
+    return found.status
+
+
+async def test_a_sandbox_on_its_own_waits_for_its_device_has_it_and_gives_it_back(place: Place, nvml: Nvml) -> None:
+    nvml.tell(one := own_card(0))
+    async with place.backend() as backend, asyncio.timeout(60):
+        await launch(place, backend, box("first"))
+        while (status := await box_now(backend, "first")).phase != "Running":
+            assert not status.ended, status
+            await asyncio.sleep(0.02)
+        assert (status.devices, status.device_names) == ((one.uuid,), ("0 NVIDIA H100 80GB HBM3",))
+        assert (status.hardware, status.rate_usd) == ("H100", 3600)
+        assert [(each.kind, each.name) for each in (await backend.gpus()).devices[0].holders] == [("Sandbox", "first")]
+        await launch(place, backend, box("second"))
+        while (status := await box_now(backend, "second")).until is None:
+            await asyncio.sleep(0.02)
+        assert (status.reason, status.message) == ("WaitingForDevice", "waits for 1 × H100; 1 busy with sandbox first")
+        await backend.act(Kill(kind="Sandbox", name="first"))
+        while (status := await box_now(backend, "second")).phase != "Running":
+            await asyncio.sleep(0.02)
+        assert status.until is None
+        await backend.act(Kill(kind="Sandbox", name="second"))
+        assert not backend._devices.holders()
+
+
+async def test_a_sandbox_that_cannot_have_its_device_is_refused(place: Place, nvml: Nvml) -> None:
+    nvml.tell(own_card(0))
+    async with place.backend() as backend:
+        with pytest.raises(NodusError, match="it asks for 2 × H100, and this machine has 1 ×"):
+            await launch(place, backend, box("first", accelerators=2))

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.durations import Duration, bounded_duration, duration_text
 from nodus_tui.contract.money import USD, PositiveUSD
+from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.hardware import Surroundings
 from nodus_tui.contract.resources.meta import Resource
 
@@ -17,6 +18,7 @@ SandboxPhase = Literal["Pending", "Running", "Stopped", "Failed"]
 
 SandboxReason = Literal[
     "WaitingForSandbox",
+    "WaitingForDevice",
     "DiskAlmostFull",
     "IdleTimeout",
     "MaxLifetime",
@@ -63,6 +65,16 @@ class SandboxStatus(ContractModel):
     phase: SandboxPhase
     reason: SandboxReason | None = None
     message: str = ""
+    until: UTCTime | None = None
+    """When what it waits for comes free, where that is known."""
+    until_kind: UntilKind = "Exact"
+    """How sure that is."""
+    hardware: str = ""
+    """The name of the price list that its devices were given under; empty before, and without any."""
+    devices: tuple[str, ...] = ()
+    """The devices that it was given, by uuid; told when it has stopped, too."""
+    device_names: tuple[str, ...] = ()
+    """The same for people, in that order: the driver's number and name as they were then, such as `0 NVIDIA L4`."""
     engine: str = ""
     """What isolates it, such as `docker` or `bubblewrap`."""
     isolation: Literal["full", "weaker"] = "full"
@@ -70,7 +82,7 @@ class SandboxStatus(ContractModel):
     """What it runs: the image with its digest."""
     cost_usd: USD
     rate_usd: USD
-    """An hour of it."""
+    """An hour of it; where devices cost their electricity, at their power limit: no less than what is booked in the end."""
     created_at: UTCTime
     started_at: UTCTime | None = None
     ended_at: UTCTime | None = None

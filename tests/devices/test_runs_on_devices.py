@@ -1,6 +1,7 @@
 """Runs and Sandboxes that ask for devices: real bubblewrap, the tests' NVML, and a file of the system in place of a device's."""
 
 import asyncio
+import json
 import os
 import stat
 import tempfile
@@ -141,6 +142,27 @@ async def test_a_run_that_is_stopped_waits_for_no_device_any_more(place: Place, 
         await backend.stop_work(grace_seconds=0)
         assert (await at_rest(backend)).phase is GroupPhase.INTERRUPTED
         assert not backend._devices._allocator.waiting
+
+
+class Metered(Place):
+    """Where devices cost their electricity."""
+
+    @property
+    def configuration(self) -> str:
+        return json.dumps({**json.loads(super().configuration), "electricity": {"usdPerKWh": "1000"}})
+
+
+async def test_a_runs_devices_cost_the_electricity_that_was_measured(place: Place, server: ModelServer, nvml: Nvml) -> None:
+    nvml.tell(own_card(0, power=7000, energy=None))
+    plays(server, [asks(("bash", {"command": "true"})), asks(("submit", {"answer": "1"}))])
+    metered = Metered(**vars(place))
+    async with metered.backend() as backend:
+        await launch(metered, backend, environment(), worker(sandbox={"hardware": "H100"}), group(tasks=1))
+        await at_rest(backend)
+        told = (await run_status(backend, (await runs(backend))[0].name)).sandbox
+    assert told is not None
+    assert told.rate_usd == 700, "at the power limit of 700 W"
+    assert 0 < float(told.cost_usd) <= told.seconds * 700 / 3600 * 0.02, "a hundredth of it was drawn"
 
 
 def box(name: str, **spec: object) -> dict[str, object]:

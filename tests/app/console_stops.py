@@ -31,6 +31,8 @@ class Stop:
     keys: tuple[str, ...]
     view: View
     """The view that is open, under a dialog where there is one."""
+    once: bool = False
+    """It stands as another stop does: how it looks matters, its sizes are those of the other."""
 
 
 def budget_world() -> ScriptedBackend:
@@ -80,37 +82,37 @@ _RUN = (*_GROUP, "j", "j", "j", "j", "enter")
 STOPS: dict[str, Stop] = {
     "campaigns": Stop(world, (), View.CAMPAIGNS),
     "campaigns, none": Stop(bare_world, (), View.CAMPAIGNS),
-    "campaigns, filtered": Stop(world, ("slash", *"fl", "enter"), View.CAMPAIGNS),
-    "campaigns, filter wrong": Stop(world, ("slash", *"cost", "greater_than_sign", *"x"), View.CAMPAIGNS),
+    "campaigns, filtered": Stop(world, ("slash", *"fl", "enter"), View.CAMPAIGNS, once=True),
+    "campaigns, filter wrong": Stop(world, ("slash", *"cost", "greater_than_sign", *"x"), View.CAMPAIGNS, once=True),
     "group": Stop(world, _GROUP, View.GROUP),
     "group, extend": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e"), View.GROUP),
-    "group, extend wrong": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e", *"zz"), View.GROUP),
+    "group, extend wrong": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e", *"zz"), View.GROUP, once=True),
     "group, kill": Stop(world, (*_GROUP, "X"), View.GROUP),
-    "group, kill chosen": Stop(world, (*_GROUP, "X", "tab"), View.GROUP),
+    "group, kill chosen": Stop(world, (*_GROUP, "X", "tab"), View.GROUP, once=True),
     "run": Stop(world, _RUN, View.RUN),
-    "run, calls": Stop(world, (*_RUN, "tab"), View.RUN),
+    "run, calls": Stop(world, (*_RUN, "tab"), View.RUN, once=True),
     "run with tools": Stop(tool_world, ("enter", "enter", "pagedown"), View.RUN),
-    "run with tools, whole": Stop(tool_world, ("enter", "enter", "pagedown", "o"), View.RUN),
+    "run with tools, whole": Stop(tool_world, ("enter", "enter", "pagedown", "o"), View.RUN, once=True),
     "files": Stop(tool_world, ("enter", "enter", "f"), View.RUN),
-    "files, save": Stop(tool_world, ("enter", "enter", "f", "j", "enter"), View.RUN),
+    "files, save": Stop(tool_world, ("enter", "enter", "f", "j", "enter"), View.RUN, once=True),
     "jobs": Stop(job_world, ("J",), View.JOBS),
-    "jobs, none": Stop(bare_world, ("J",), View.JOBS),
+    "jobs, none": Stop(bare_world, ("J",), View.JOBS, once=True),
     "job": Stop(job_world, ("J", "end", "enter"), View.JOB),
-    "job, kill": Stop(job_world, ("J", "end", "x"), View.JOBS),
+    "job, kill": Stop(job_world, ("J", "end", "x"), View.JOBS, once=True),
     "gpus": Stop(gpu_world, ("d",), View.GPUS),
-    "gpus, processes": Stop(gpu_world, ("d", "j", "j", "enter"), View.GPUS),
-    "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS),
+    "gpus, processes": Stop(gpu_world, ("d", "j", "j", "enter"), View.GPUS, once=True),
+    "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS, once=True),
     "gpus, none": Stop(bare_world, ("d",), View.GPUS),
     "budgets": Stop(budget_world, ("B", "j", "j"), View.BUDGETS),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
-    "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS),
+    "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),
-    "palette, typed": Stop(world, ("ctrl+p", *"ex"), View.CAMPAIGNS),
-    "jump": Stop(world, ("colon",), View.CAMPAIGNS),
+    "palette, typed": Stop(world, ("ctrl+p", *"ex"), View.CAMPAIGNS, once=True),
+    "jump": Stop(world, ("colon",), View.CAMPAIGNS, once=True),
     "themes": Stop(world, ("t",), View.CAMPAIGNS),
     "launch": Stop(world, ("l",), View.CAMPAIGNS),
-    "launch, wrong": Stop(world, ("l", *"zzz", "enter"), View.CAMPAIGNS),
+    "launch, wrong": Stop(world, ("l", *"zzz", "enter"), View.CAMPAIGNS, once=True),
     "estimate": Stop(estimate_world, ("l", PATH, "enter"), View.ESTIMATE),
-    "estimate, minutes": Stop(estimate_world, ("l", PATH, "enter", ESTIMATED, "m"), View.ESTIMATE),
+    "estimate, minutes": Stop(estimate_world, ("l", PATH, "enter", ESTIMATED, "m"), View.ESTIMATE, once=True),
     "leave": Stop(working_world, ("q",), View.CAMPAIGNS),
 }

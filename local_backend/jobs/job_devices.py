@@ -42,6 +42,8 @@ class JobDevices:
         self._waiting: dict[str, str] = {}
         """Jobs with a place in the desk's queue, and their keys there."""
         self._read_at: dict[str, datetime] = {}
+        self._forecasts: dict[str, tuple[float, datetime]] = {}
+        """Progress that a job told, and the end that follows from it."""
 
     # Waiting.
 
@@ -134,7 +136,10 @@ class JobDevices:
             return
         latest = record.started_at + timedelta(seconds=(deadlines.last_us or deadlines.ask_us) / SECOND_US)
         if record.progress:
-            forecast = record.started_at + (now - record.started_at) / record.progress
+            if self._forecasts.get(record.name, (None, None))[0] != record.progress:
+                # By what it had done when it told so: from then on the forecast stays, whatever the time.
+                self._forecasts[record.name] = record.progress, record.started_at + (now - record.started_at) / record.progress
+            forecast = self._forecasts[record.name][1]
             if forecast < latest:
                 self._desk.expect(_key(record), forecast, "About")
                 return
@@ -163,6 +168,7 @@ class JobDevices:
         """All of it has ended, or it never began."""
         self.withdraw(record)
         self._read_at.pop(record.name, None)
+        self._forecasts.pop(record.name, None)
         if self._leases.pop(record.name, None) is not None:
             self._desk.release(_key(record))
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import stat
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -276,3 +277,23 @@ async def test_a_jobs_processes_are_known_as_its_own_wherever_they_compute(tmp_p
         one.processes = two.processes = []
         nvml.tell(one, two)
         assert (await until(backend, name="second")).phase == "Succeeded"
+
+
+async def test_a_forecast_follows_from_what_a_job_tells_and_stays_until_it_tells_more(tmp_path: Path, nvml: Nvml) -> None:
+    nvml.tell(own_card(0))
+    tell = """echo "{\\"progress\\": 0.5}" >> "$NODUS_PROGRESS"; sleep 300"""
+    async with workspace(tmp_path, configuration()) as backend:
+        await backend.apply(job("first", tell, hardware="H100", cpus=0.1))
+        await backend.apply(job("second", SEEN, hardware="H100", cpus=0.1))
+        while (told := (await job_now(backend, "second"))[1]).until_kind != "About":
+            await asyncio.sleep(0.02)
+        first = (await job_now(backend, "first"))[1]
+        assert first.started_at is not None
+        assert told.until is not None
+        assert told.until < first.started_at + timedelta(seconds=60), "twice of what it took to half of it"
+        counted = "SELECT count(*) AS events FROM events WHERE name = 'second'"
+        before = (await backend._store.read(counted))[0]["events"]
+        await backend.apply(job("third", "sleep 0.3", cpus=0.1, memoryGiB=0.1))
+        await until(backend, name="third")
+        assert (await job_now(backend, "second"))[1].until == told.until
+        assert (await backend._store.read(counted))[0]["events"] == before, "nothing is told anew while nothing has changed"

@@ -1,14 +1,17 @@
 """What of a TrainingJob is refused when it is applied, with its place in the spec and what to do."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from training_place import TrainingPlace
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.evaluation import requirements
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 
 MODELS = """
@@ -125,3 +128,15 @@ async def test_relative_folders_of_tasks_need_the_specs_own_folder(place: Traini
         with pytest.raises(NodusError) as met:
             await backend.apply(load_specs([SpecSource("score.yaml", json.dumps(document).encode(), None)]))
         assert [fault.path for fault in met.value.faults] == ["spec.includePaths[0]"]
+
+
+def test_what_the_extras_install_is_what_the_environment_of_its_own_has() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: {_plain(each) for each in wanted} for name, wanted in project["optional-dependencies"].items()}
+    assert extras["evaluate"] == {_plain(each) for each in requirements("gpu")}
+    assert extras["evaluate-api"] == {_plain(each) for each in requirements("api")}
+
+
+def _plain(requirement: str) -> tuple[str, frozenset[str], str]:
+    parsed = Requirement(requirement)
+    return parsed.name, frozenset(parsed.extras), str(parsed.specifier)

@@ -220,7 +220,7 @@ class SweepsState:
     def words(self) -> Line:
         """For other views: how many go on or stall, and the key that shows them; nothing where there are none."""
         stalled = sum(sweep_status(sweep).phase is GroupPhase.STALLED for sweep in self.rows.items())
-        going = len(self.going())
+        going = len(self.going()) - stalled
         parts = [
             line(muted(f"{going} sweep{'s' if going != 1 else ''} going")) if going else (),
             line(Span(f"{GROUP_SIGNS[GroupPhase.STALLED].glyph} {stalled} stalled", Tone.WARN)) if stalled else (),
@@ -240,7 +240,7 @@ def sweep_why(sweep: Sweep) -> tuple[Line, ...]:
     return (line(Span(f"{sign.glyph} {sentence}", sign.tone)),) if sentence else ()
 
 
-def money_lines(sweep: Sweep, width: int) -> tuple[Line, ...]:
+def money_line(sweep: Sweep, width: int) -> Line:
     """spent | reserved | left of the cap, as a bar with its legend: what going cells spent is spent, the rest of their caps reserved."""
     status = sweep_status(sweep)
     reserved = status.spent_usd + status.reserved_usd - status.cost_usd
@@ -249,18 +249,16 @@ def money_lines(sweep: Sweep, width: int) -> tuple[Line, ...]:
         (nano_from_usd(reserved), Tone.WARN, "▒"),
         (nano_from_usd(status.left_usd), Tone.TRACK, "░"),
     )
-    legend = joined(
-        (
-            line(Span(f"█ {display_usd(status.cost_usd)} spent", Tone.INFO)),
-            line(Span(f"▒ {display_usd(reserved)} reserved", Tone.WARN)),
-            line(f"░ {display_usd(status.left_usd)} left of {display_usd(status.cap_usd)}"),
-        ),
-        "  ",
+    claimed = (
+        line(Span(f"█ {display_usd(status.cost_usd)} spent", Tone.INFO)),
+        line(Span(f"▒ {display_usd(reserved)} reserved", Tone.WARN)),
     )
-    return _barred("money", parts, legend, width)
+    left = f"░ {display_usd(status.left_usd)} left"
+    whole = joined((*claimed, line(f"{left} of {display_usd(status.cap_usd)}")), "  ")
+    return _barred("money", parts, whole, joined((*claimed, line(left)), " "), width)
 
 
-def progress_lines(sweep: Sweep, width: int) -> tuple[Line, ...]:
+def progress_line(sweep: Sweep, width: int) -> Line:
     """The cells by how they stand, as a bar with its legend; each part has its own glyph, not only its own colour."""
     status = sweep_status(sweep)
     waiting = status.cells - status.ended - status.going - status.stalled
@@ -272,17 +270,18 @@ def progress_lines(sweep: Sweep, width: int) -> tuple[Line, ...]:
         (waiting, Tone.MUTED, "·", "waiting"),
     )
     shown = tuple(part for part in parts if part[0] > 0)
-    legend = joined(tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in shown), "  ")
-    return _barred("cells", tuple((count, tone, glyph) for count, tone, glyph, _ in shown), legend, width)
+    legend = joined([line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in shown], "  ")
+    shorter = joined([line(Span(f"{glyph}{count} {word}", tone)) for count, tone, glyph, word in shown], " ")
+    return _barred("cells", tuple((count, tone, glyph) for count, tone, glyph, _ in shown), legend, shorter, width)
 
 
-def _barred(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, width: int) -> tuple[Line, ...]:
+def _barred(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, shorter: Line, width: int) -> Line:
     """Bar and legend beside each other; the legend alone where there is no room for a bar that says anything."""
     beside = width - _LABEL - line_width(legend) - 2
     head = muted(label.ljust(_LABEL))
     if beside < _LEAST_BAR:
-        return ((head, *legend),)
-    return ((head, *segments(parts, min(_MOST_BAR, beside)), Span("  "), *legend),)
+        return (head, *(legend if _LABEL + line_width(legend) <= width else shorter))
+    return (head, *segments(parts, min(_MOST_BAR, beside)), Span("  "), *legend)
 
 
 def sweep_facts(sweep: Sweep, now: datetime, width: int) -> tuple[Line, ...]:
@@ -297,4 +296,4 @@ def sweep_facts(sweep: Sweep, now: datetime, width: int) -> tuple[Line, ...]:
             line(muted(when)),
         )
     )
-    return (*progress_lines(sweep, width), *money_lines(sweep, width), facts, *sweep_why(sweep))
+    return (progress_line(sweep, width), money_line(sweep, width), facts, *sweep_why(sweep))

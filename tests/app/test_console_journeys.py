@@ -221,7 +221,7 @@ async def test_help_lists_every_key_of_the_view() -> None:
     async with console(fleet(), size=(100, 60)) as (app, pilot):
         await press(app, pilot, "question_mark")
         text = screen_text(app)
-        assert "Kill the selected group, run or job; asks first." in text
+        assert "Kill what is selected, after a question." in text
         assert "✓ Correct" in text
         await press(app, pilot, "escape")
         assert "NAME" in screen_lines(app)[1]

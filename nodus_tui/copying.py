@@ -136,6 +136,21 @@ async def kept_path(files: FileSource, job: str, path: str) -> str:
     return inside if wanted and not below(entries, wanted) and below(entries, inside) else path
 
 
+class SandboxFiles:
+    """The work folders of a backend's Sandboxes."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    async def files(self, sandbox: str, /) -> tuple[FileEntry, ...]:
+        """The files as they are while it runs, as they were kept afterwards."""
+        return await self._backend.sandbox_files(sandbox)
+
+    def read_file(self, sandbox: str, path: str, /) -> AsyncIterator[bytes]:
+        """The bytes of one of them."""
+        return self._backend.read_sandbox_file(sandbox, path)
+
+
 async def plan_copy(backend: FileSource, run: str, path: str, target: Path) -> CopyPlan:
     """What copying `path` of a run to `target` will write: like `cp -r`, into a target that is a folder, else under the target's name.
 

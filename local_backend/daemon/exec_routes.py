@@ -16,8 +16,11 @@ from local_backend.daemon.problems import invalid_parameters, parameter_faults, 
 from local_backend.daemon.streaming import with_pauses
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode
-from nodus_tui.contract.http import BYTES_TYPE, HEARTBEAT_SECONDS, IDEMPOTENCY_HEADER
+from nodus_tui.contract.http import BYTES_TYPE, IDEMPOTENCY_HEADER
 from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
+
+_BEAT_SECONDS = 2.0
+"""An answer with nothing in it begins after so long, so that the client knows that it was heard."""
 
 _LARGEST_PLACE = 2**63 - 1
 
@@ -47,7 +50,7 @@ def exec_routes(backend: Backend, *, limits: Limits, presence: Presence) -> APIR
     async def output(request: Request, name: str, session: str, after: _Place = 0, wait_seconds: _Wait = OUTPUT_SECONDS) -> Response:
         """What a command writes from a place on, as it comes. It is foreign: a terminal would obey it."""
         caller = streamer_of(request, presence, limits)
-        pieces = with_pauses(backend.exec_output(name, session, after=after, wait_seconds=wait_seconds), HEARTBEAT_SECONDS)
+        pieces = with_pauses(backend.exec_output(name, session, after=after, wait_seconds=wait_seconds), _BEAT_SECONDS)
         return ExecLines(await begun(pieces), presence=presence, caller=caller, stall_seconds=limits.stall_seconds)
 
     @router.post("/sandboxes/{name}/exec/{session}/input", response_model=ExecTaken, openapi_extra=INPUT_BODY)
@@ -81,7 +84,7 @@ def exec_routes(backend: Backend, *, limits: Limits, presence: Presence) -> APIR
 
     @router.get("/sandboxes/{name}/files/content", status_code=HTTPStatus.OK, response_class=FileBytes, responses=FILE_ANSWER)
     async def content(request: Request, name: str, path: _Path) -> Response:
-        """The bytes of one of these files, as they were when they were last listed: to be saved, not shown."""
+        """The bytes of one of these files. They come from a sandbox: to be saved, not shown."""
         caller = streamer_of(request, presence, limits)
         pieces = await begun(backend.read_sandbox_file(name, path))
         return FileBytes(pieces, presence=presence, caller=caller, stall_seconds=limits.stall_seconds)

@@ -24,7 +24,7 @@ _PIECE = 65_536
 _MOST_PIECES = 4096
 """Of the two streams in turns: each takes room beside its bytes."""
 _FEED = 65_536
-_ROOM_SECONDS = 10.0
+_ROOM_SECONDS = 3.0
 """So long input waits for room, before the answer is that none was taken."""
 _DRAIN_SECONDS = 0.5
 """After a command's end its output may be held open by what it left running; what comes without such a pause still counts."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from nodus_tui.cli.output import pairs_text, table_text
 from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
+from nodus_tui.cli.sandbox_texts import sandbox_pairs
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.cli.targets import JOB_WORDS
@@ -16,6 +17,7 @@ from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, environment_text, of_environment, with_error
@@ -56,6 +58,8 @@ def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> 
             own = _budget(resource)
         case Sweep():
             own = _sweep(resource)
+        case Sandbox():
+            own = sandbox_pairs(resource)
         case _:
             own = list(zip((title.capitalize() for title in titles_of(resource.kind)[1:]), row_of(resource)[1:], strict=True))
     return pairs_text(common + own)

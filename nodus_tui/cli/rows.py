@@ -3,6 +3,7 @@
 import shlex
 from datetime import datetime
 
+from nodus_tui.cli.sandbox_texts import SANDBOX_TITLES, sandbox_row
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.cli.sweep_texts import SWEEP_TITLES, sweep_row
 from nodus_tui.contract.money import display_usd
@@ -13,6 +14,7 @@ from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.format import pass_rate_text
@@ -22,7 +24,8 @@ from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.devices import given_words, hardware_words
 
 RIGHT = frozenset(
-    {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE", "GOING"}
+    {"REVISION", "CASE", "COST", "CAP", "TURNS", "SPENT", "ENDED", "SANDBOX", "SANDBOXES", "EXIT", "TOOK", "LEFT", "LIMIT", "DONE"}
+    | {"GOING", "AN HOUR"}
 )
 """Columns of figures."""
 
@@ -33,6 +36,7 @@ _TITLES: dict[str, tuple[str, ...]] = {
     "Job": ("NAME", "PHASE", "REASON", "EXIT", "COST", "CAP", "TOOK", "STARTED", "DEVICES", "SERVES", "COMMAND"),
     "TrainingJob": ("NAME", "PHASE", "REASON", "DONE", "SCORES", "COST", "CAP", "TOOK", "STARTED", "HARDWARE", "MODEL"),
     "Sweep": SWEEP_TITLES,
+    "Sandbox": SANDBOX_TITLES,
     "Budget": ("NAME", "USED", "SPENT", "LIMIT", "LEFT", "STATE", "ACTION", "PERIOD", "ENDS", "SCOPE"),
     "Environment": ("NAME", "VERSION", "SOURCE", "TASKS", "DIGEST"),
 }
@@ -65,6 +69,8 @@ def row_of(resource: Resource, *, bars: bool = False) -> tuple[str, ...]:
             row = _budget(resource, bars=bars)
         case Sweep():
             row = sweep_row(resource)
+        case Sandbox():
+            row = sandbox_row(resource)
         case _:
             row = resource.kind, resource.name
     return row

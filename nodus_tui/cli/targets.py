@@ -25,7 +25,7 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
 _KIND_BY_WORD = {word: kind for kind, words in KIND_NAMES.items() for word in words}
 
 RunOrGroup = Literal["AgentRun", "AgentGroup"]
-Work = Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep"]
+Work = Literal["AgentRun", "AgentGroup", "Job", "TrainingJob", "Sweep", "Sandbox"]
 JobKind = Literal["Job", "TrainingJob"]
 JOB_WORDS: dict[JobKind, str] = {"Job": "job", "TrainingJob": "tj"}
 """How sentences name them: `job/NAME`, `tj/NAME`."""
@@ -69,14 +69,16 @@ async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resou
 
 
 async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
-    """The run, group, job or sweep that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one.
+    """The run, group, job, sweep or Sandbox that `KIND/NAME` or just `NAME` means. Raises NodusError when there is none, or more than one.
 
-    A sweep may have the name of something else: it is meant by its name alone only where there is nothing else of that name.
+    A sweep and a Sandbox may have the name of something else: they are meant by the name alone only where there is nothing else of it.
     """
     if "/" in target:
         kind, name = split_target(target)
         if kind == "Sweep":
             return "Sweep", await backend.get(kind, name)
+        if kind == "Sandbox":
+            return "Sandbox", await backend.get(kind, name)
         return (kind, await backend.get(kind, name)) if kind in JOB_WORDS else await run_or_group(backend, target)
     job = await job_of(backend, target)
     try:
@@ -84,14 +86,24 @@ async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
     except NodusError as error:
         if error.code is not ErrorCode.NOT_FOUND:
             raise
-        if job is None and (sweep := await _found(backend, "Sweep", target)) is not None:
-            return "Sweep", sweep
+        if job is None and (rest := await _of_own_names(backend, target)) is not None:
+            return rest
         if job is None:
             raise
         return job
     if job is not None:
         raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a job and something else; say job/{target}, group/{target} or run/{target}')
     return other
+
+
+async def _of_own_names(backend: Backend, name: str) -> tuple[Work, Resource] | None:
+    """The sweep or the Sandbox of a name. Raises NodusError where there is one of each."""
+    sweep, sandbox = await _found(backend, "Sweep", name), await _found(backend, "Sandbox", name)
+    if sweep is not None and sandbox is not None:
+        raise NodusError(ErrorCode.CONFLICT, f'"{name}" is a sweep and a sandbox; say sweep/{name} or sandbox/{name}')
+    if sandbox is not None:
+        return "Sandbox", sandbox
+    return None if sweep is None else ("Sweep", sweep)
 
 
 async def job_of(backend: Backend, name: str) -> tuple[JobKind, Resource] | None:

@@ -227,7 +227,7 @@ class Backend(Protocol):
         ...
 
     def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
-        """The bytes of one of them, as they were when they were last listed. Raises NodusError (NotFound)."""
+        """The bytes of one of them; those read one after the other are as they were at one moment. Raises NodusError (NotFound)."""
         ...
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:

@@ -1,8 +1,9 @@
-"""`cp`: the files that an agent made, listed or copied onto this machine."""
+"""`cp`: the files that an agent made, listed or copied onto this machine; and files of this machine into a Sandbox."""
 
 import asyncio
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,62 +14,107 @@ from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.targets import JOB_WORDS, kind_of
-from nodus_tui.cli.transfers import TransferDisplay, bytes_text
+from nodus_tui.cli.transfers import LINE_SECONDS, TransferDisplay, bytes_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.sandboxes import FileEntry
-from nodus_tui.copying import FileSource, JobFiles, below, clean_path, copy, kept_path, pieces_of, plan_copy
+from nodus_tui.copying import FileSource, JobFiles, SandboxFiles, below, clean_path, copy, kept_path, pieces_of, plan_copy
+from nodus_tui.sandbox_commands.copying_in import copy_in
 from nodus_tui.text import safe_text
 
 STDOUT = "-"
 
+_PLACES = "write RUN:PATH, job/NAME:PATH, tj/NAME:PATH or sandbox/NAME:PATH, or RUN: for everything"
 
-class SourceType(click.ParamType[tuple[str, str, str]]):
-    """`RUN:PATH`, `job/NAME:PATH` or `tj/NAME:PATH`."""
 
-    name = "source"
+@dataclass(frozen=True)
+class Place:
+    """What one side of a copy names."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str, str]:
-        """The kind, the name and the path, which is empty for everything."""
-        if isinstance(value, tuple):
+    kind: str
+    """Of what has the files; empty for a path of this machine."""
+    name: str
+    path: str
+    """Empty for everything."""
+
+
+class PlaceType(click.ParamType[Place]):
+    """`RUN:PATH`, `job/NAME:PATH`, `tj/NAME:PATH` or `sandbox/NAME:PATH`, or a path of this machine."""
+
+    name = "place"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """The place. Only a name can stand before a colon, so that `./a:b` is a file of this machine."""
+        if isinstance(value, Place):
             return value
-        named, colon, path = str(value).partition(":")
+        text = str(value)
+        named, colon, path = text.partition(":")
         word, slash, name = named.rpartition("/")
+        if not colon or named.startswith((".", "/", "~")):
+            return Place("", "", text)
         kind = kind_of(word) if slash else "AgentRun"
-        if not colon or not name or not name.isprintable() or kind not in {"AgentRun", *JOB_WORDS}:
-            self.fail(f"{str(value)!r} names no file: write RUN:PATH, job/NAME:PATH or tj/NAME:PATH, or RUN: for everything", param, ctx)
-        return kind, name, path
+        if not name or not name.isprintable() or kind not in {"AgentRun", "Sandbox", *JOB_WORDS}:
+            self.fail(f"{text!r} names no file: {_PLACES}", param, ctx)
+        return Place(kind, name, path)
 
 
 @click.command("cp")
-@click.argument("source", type=SourceType(), metavar="RUN:[PATH]")
-@click.argument("target", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.argument("source", type=PlaceType(), metavar="RUN:[PATH]")
+@click.argument("target", type=PlaceType(), metavar="[TARGET]", required=False)
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option("table", "json")
-def command(source: tuple[str, str, str], target: Path | None, output: str, *, force: bool, quiet: bool) -> int:
+def command(source: Place, target: Place | None, output: str, *, force: bool, quiet: bool) -> int:
     """Copy a file or a folder that an agent or a job made to TARGET; without TARGET, list it. RUN: alone means everything.
 
     job/NAME:PATH (tj/NAME:PATH for a TrainingJob) is a kept output of a job that has ended; its sha256 is compared with the manifest.
+    sandbox/NAME:PATH is a file of a Sandbox, and with `cp FILE sandbox/NAME:PATH` a file or folder of this machine goes into one that runs.
 
-    PATH starts in the agent's work folder: as it is while the run's sandbox lives, as it was kept afterwards. Like `cp -r`, it goes into a
+    PATH starts in the work folder: as it is while the sandbox lives, as it was kept afterwards. Like `cp -r`, it goes into a
     TARGET that is a folder, else under TARGET's name; - writes a file to standard output. Nothing is replaced without --force, nothing is
     written outside TARGET, and links are left out. A name with characters that a terminal obeys is saved with them made visible.
     """
-    kind, name, path = source
+    if not source.kind:
+        if target is None or target.kind != "Sandbox":
+            raise click.UsageError(f"{source.path!r} is a path of this machine, and only a Sandbox takes such: {_PLACES}")
+        into = target
+        return with_backend("act", lambda backend: _copy_in(backend, Path(source.path), into, output, force=force, quiet=quiet))
+    if target is not None and target.kind:
+        raise click.UsageError("one side of a copy is on this machine: copy it here first")
+    kind, name = source.kind, source.name
 
     def files(backend: Backend) -> FileSource:
-        return JobFiles(backend) if kind in JOB_WORDS else backend
+        return JobFiles(backend) if kind in JOB_WORDS else SandboxFiles(backend) if kind == "Sandbox" else backend
 
     async def ask(backend: Backend) -> int:
-        wanted = await kept_path(files(backend), name, path) if kind == "TrainingJob" else path
+        wanted = await kept_path(files(backend), name, source.path) if kind == "TrainingJob" else source.path
         if target is None:
             return await _list(files(backend), name, wanted, output)
-        if str(target) == STDOUT:
+        if target.path == STDOUT:
             return await _write_out(files(backend), name, wanted)
-        return await _copy(files(backend), name, wanted, target, output, force=force, quiet=quiet)
+        return await _copy(files(backend), name, wanted, Path(target.path), output, force=force, quiet=quiet)
 
     return with_backend("look", ask)
+
+
+async def _copy_in(backend: Backend, source: Path, into: Place, output: str, *, force: bool, quiet: bool) -> int:
+    told = time.monotonic()
+
+    def progress(size: int) -> None:
+        nonlocal told
+        if not quiet and time.monotonic() - told > LINE_SECONDS:
+            told = time.monotonic()
+            say(f"{bytes_text(size)} of {source}", prefix="")
+
+    copied = await copy_in(backend, into.name, source, into.path, force=force, progress=progress)
+    for sentence in copied.left_out:
+        say(sentence)
+    if output == "json":
+        emit(json_text({"target": copied.target, "files": copied.files, "bytes": copied.size, "notes": list(copied.left_out)}))
+        return Exit.DONE
+    emit(safe_text(copied.target))
+    say(f"{copied.files} file{'s' if copied.files != 1 else ''}, {bytes_text(copied.size)}")
+    return Exit.DONE
 
 
 async def _list(backend: FileSource, run: str, path: str, output: str) -> int:

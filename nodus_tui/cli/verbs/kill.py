@@ -13,10 +13,11 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.sweep_results import SweepCell
 
-_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job", "Sweep": "sweep"}
+_WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job", "Sweep": "sweep", "Sandbox": "sandbox"}
 _CELL_WORDS = frozenset({"cell", "cells"})
 
 
@@ -26,11 +27,12 @@ _CELL_WORDS = frozenset({"cell", "cells"})
 @why_option()
 @output_option("table", "json")
 def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> int:
-    """End each NAME: a run, a group with all its unfinished runs, a job, or a sweep with all its unfinished cells (run/NAME, group/NAME,
-    job/NAME or sweep/NAME where it could be several). A cell that was not launched yet is cell/NAME.
+    """End each NAME: a run, a group with all its unfinished runs, a job, a sandbox, or a sweep with all its unfinished cells (run/NAME,
+    group/NAME, job/NAME, sandbox/NAME or sweep/NAME where it could be several). A cell that was not launched yet is cell/NAME.
 
     Runs end at once, and a model call in flight is charged its worst case. A job is asked to end first (SIGTERM), and all of it is killed
-    when its grace is over. A sweep's calls in flight get ten seconds to end. What has ended already stays as it is.
+    when its grace is over. What runs in a sandbox is hung up, and its files are kept. A sweep's calls in flight get ten seconds to end.
+    What has ended already stays as it is.
     """
 
     async def plan(backend: Backend) -> Sequence[Action]:
@@ -50,6 +52,8 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
                 many = f", which {', '.join(users)} use{'s' if len(users) == 1 else ''} and would wait for" if users else ""
             if isinstance(resource, Sweep) and resource.status is not None:
                 many = f" and its {resource.status.cells - resource.status.ended} unfinished cells"
+            if isinstance(resource, Sandbox) and resource.status is not None and resource.status.commands:
+                many = f" with the {resource.status.commands} commands that run in it"
             confirm(f"Kill {_WORDS[kind]} {resource.name}{many}?", yes=yes)
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions

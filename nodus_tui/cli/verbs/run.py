@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from nodus_tui.cli.boxes import enter_words, wait_until_up
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
@@ -27,6 +28,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job, Serving
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
@@ -34,7 +36,7 @@ from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 @click.command("run")
 @files_option()
-@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job, or sweep) under another name.")
+@click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job, sweep or sandbox) under another name.")
 @gate_options
 @click.option("--keep-waiting", is_flag=True, help="Wait on while every unfinished case waits on a cap, rather than exit 3.")
 @click.option("--timeout", type=DurationType(), help="Stop gracefully after this time (90s, 10m) and exit 4; everything is kept.")
@@ -53,9 +55,10 @@ def command(
     detach: bool,
     quiet: bool,
 ) -> int:
-    """Launch the groups, jobs and sweeps of a spec, wait for them with progress on stderr, and print their results on stdout.
+    """Launch the groups, jobs, sweeps and sandboxes of a spec, wait for them with progress on stderr, and print their results on stdout.
 
-    A job's output goes to stderr as it comes; Ctrl-C ends the waiting, and the job goes on. A sweep is paused by Ctrl-C.
+    A job's output goes to stderr as it comes; Ctrl-C ends the waiting, and the job goes on. A sweep is paused by Ctrl-C. A sandbox is
+    waited for until it runs.
 
     A group that exists unchanged is not run twice: what it has is printed, and where it was interrupted it goes on.
     The exit code is 0 when everything is scored and passes the gate; else see the table in docs/cli.md.
@@ -63,8 +66,8 @@ def command(
     bundle = load_files(files, groups_renamed=bool(as_name))
     if as_name:
         bundle = renamed(bundle, as_name)
-    if not _groups(bundle) and not _jobs(bundle) and not _sweeps(bundle):
-        kinds = "there is no AgentGroup, no Job, no TrainingJob and no Sweep in these files"
+    if not _groups(bundle) and not _jobs(bundle) and not _sweeps(bundle) and not _boxes(bundle):
+        kinds = "there is no AgentGroup, no Job, no TrainingJob, no Sweep and no Sandbox in these files"
         raise click.UsageError(f"{kinds}, so nothing to run; `nodus-tui apply` stores other kinds")
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
@@ -72,6 +75,9 @@ def command(
     options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=keep_waiting, timeout=timeout, launches=True)
     if detach and chosen_way().in_process:
         raise click.UsageError("--detach leaves the work to the workspace's scheduler, and --in-process has none: leave one of them out")
+
+    if _boxes(bundle) and chosen_way().in_process:
+        raise click.UsageError("a Sandbox lives as long as its scheduler, and --in-process ends with this command: leave it out")
 
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
@@ -94,19 +100,24 @@ def _sweeps(bundle: SpecBundle) -> list[Sweep]:
     return [each.resource for each in bundle if isinstance(each.resource, Sweep)]
 
 
+def _boxes(bundle: SpecBundle) -> list[Sandbox]:
+    return [each.resource for each in bundle if isinstance(each.resource, Sandbox)]
+
+
 def _servers(bundle: SpecBundle) -> dict[str, Serving]:
     """The jobs that serve models, by name."""
     return {job.name: job.spec.serve for job in _jobs(bundle) if isinstance(job, Job) and job.spec.serve is not None}
 
 
 def renamed(bundle: SpecBundle, name: str) -> SpecBundle:
-    """The bundle with its one group, or without groups its one job, or without both its one sweep, under another name.
+    """The bundle with its one group under another name; without groups its one job, then its one sweep, then its one Sandbox.
 
     Raises UsageError when it has not exactly one, or the name is none.
     """
-    named: Sequence[AgentGroup | AnyJob | Sweep] = _groups(bundle) or _jobs(bundle) or _sweeps(bundle)
+    named: Sequence[AgentGroup | AnyJob | Sweep | Sandbox] = _groups(bundle) or _jobs(bundle) or _sweeps(bundle) or _boxes(bundle)
     if len(named) != 1:
-        word = "job" if _jobs(bundle) and not _groups(bundle) else "sweep" if named and not _groups(bundle) else "group"
+        words = {"AgentGroup": "group", "Sweep": "sweep", "Sandbox": "sandbox"}
+        word = words.get(named[0].kind, "job") if named else "group"
         raise click.UsageError(f"--as names one {word}, and there are {len(named)} in these files")
     documents = []
     for document in bundle:
@@ -152,6 +163,8 @@ async def _leave(backend: Backend, outcome: ApplyOutcome, output: str, servers: 
             continue
         waits = f"`nodus-tui wait {word}/{name}` waits for it"
         say(f"{name} goes on in the background; `nodus-tui logs --follow {name}` shows its output, {waits}")
+    for name in _applied_boxes(outcome):
+        say(f"{name} is started in the background; {enter_words(name)}")
     if output == "json":
         emit(json_text(outcome.to_document()))
     return Exit.DONE
@@ -166,6 +179,10 @@ def _applied_sweeps(outcome: ApplyOutcome) -> tuple[str, ...]:
     return tuple(each.name for each in outcome.documents if each.kind == "Sweep")
 
 
+def _applied_boxes(outcome: ApplyOutcome) -> tuple[str, ...]:
+    return tuple(each.name for each in outcome.documents if each.kind == "Sandbox")
+
+
 def _applied_jobs(outcome: ApplyOutcome) -> dict[str, str]:
     """The jobs of either kind by name, with the word by which each is named."""
     words = {str(kind): word for kind, word in JOB_WORDS.items()}
@@ -175,7 +192,9 @@ def _applied_jobs(outcome: ApplyOutcome) -> dict[str, str]:
 async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOptions, servers: Mapping[str, Serving]) -> int:
     if not options.quiet:
         _tell_servers(servers)
-    codes = [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] else []
+    boxes = _applied_boxes(outcome)
+    codes = [await wait_until_up(backend, boxes, options.output, quiet=options.quiet, timeout=options.timeout)] if boxes else []
+    codes += [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] and Exit.INTERRUPTED not in codes else []
     if _applied_sweeps(outcome) and Exit.INTERRUPTED not in codes:
         codes.append(await run_sweeps(backend, outcome, options))
     # A server is not waited for: it ends when nobody uses it any more, or when somebody kills it.

@@ -41,6 +41,10 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._lines: tuple[Line, ...] = ()
         self.follow = False
         """Whether a reader at the end stays at the end when more comes."""
+        self._at_end = True
+        """Whether the reader was at the end when the place last changed; a resize alone moves nobody from there."""
+        self._resized_at: float | None = None
+        """How far down the reader was, of all lines, when lines of another width were asked for."""
         self.lines_refreshed = 0
         """Lines that were sent to be painted again: what tests count."""
 
@@ -59,7 +63,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         new = tuple(lines)
         if new == self._lines:
             return
-        at_end = self.scroll_offset.y >= self.max_scroll_y
+        at_end, resized_at = self._at_end, self._resized_at
+        self._resized_at = None
         old, self._lines = self._lines, new
         if len(old) != len(new):
             self.virtual_size = Size(0, len(new))
@@ -71,9 +76,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             if before != after:
                 self.lines_refreshed += 1
                 self.refresh(Region(0, y, self.size.width, 1))
-        if self.follow and at_end and len(new) != len(old):
-            # Only after the next layout does the pane know how far it scrolls.
+        # Only after the next layout does the pane know how far it scrolls. Who was at the end of a text that fitted was at its beginning too.
+        if at_end and (self.follow or resized_at) and len(new) != len(old):
             self.call_after_refresh(self.action_to_end)
+        elif resized_at is not None:
+            self.scroll_to_line(round(resized_at * len(new)))
 
     def scroll_to_line(self, y: int) -> None:
         """Have this line at the top, once it is known how far the new lines scroll."""
@@ -81,7 +88,16 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Ask for lines of the new width."""
+        if self._resized_at is None:
+            self._resized_at = self.scroll_offset.y / max(1, len(self._lines))
+        if self._at_end and (self.follow or self._resized_at):
+            self.call_after_refresh(self.action_to_end)
         self.post_message(self.Resized())
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Note whether that is the end."""
+        super().watch_scroll_y(old_value, new_value)
+        self._at_end = round(new_value) >= self.max_scroll_y
 
     def render_line(self, y: int) -> Strip:
         """One line of the viewport."""

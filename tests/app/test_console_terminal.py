@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -48,6 +49,13 @@ class Terminal:
             return False
         self.seen += data
         return bool(data)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """As a window that is pulled: the size, and the signal that tells of it. What was drawn meanwhile is read."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.child.send_signal(signal.SIGWINCH)
+        while select.select([self.master], [], [], 0)[0] and self._read():
+            pass
 
     def hang_up(self) -> None:
         os.close(self.master)
@@ -173,3 +181,23 @@ def test_nothing_but_ascii_goes_out_where_the_locale_is_not_utf8(tmp_path: Path)
         console.read_to_end()
     assert console.seen.isascii()
     assert b"Correct" in console.seen
+
+
+def test_a_storm_of_resizing_a_real_terminal_is_harmless(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    with terminal(tmp_path / "report") as console:
+        console.read_until(b"sum-000")
+        for _ in range(300):
+            console.resize(chance.randint(1, 200), chance.randint(1, 60))
+        console.resize(40, 10)
+        console.read_until(b"This window is 40")
+        assert b"Traceback" not in console.seen
+        console.seen = b""
+        console.resize(80, 24)
+        console.read_until(b"sum-011")
+        console.type(b"?")
+        console.read_until(b"Keys: Group")
+        console.child.send_signal(signal.SIGTERM)
+        code = console.read_to_end()
+    assert code == 128 + signal.SIGTERM
+    assert b"Traceback" not in console.seen

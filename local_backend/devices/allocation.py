@@ -110,12 +110,18 @@ class Allocator:
     claims: dict[str, Claim] = field(default_factory=dict)
     _seen: dict[str, Seen] = field(default_factory=dict)
     _queue: dict[str, Request] = field(default_factory=dict)
+    _fitting: dict[tuple[str, int], tuple[Seen, ...]] = field(default_factory=dict)
+    """What fits which name and memory, of what was seen last."""
+    _reach: dict[Request, frozenset[str]] = field(default_factory=dict)
+    """What is kept for whom, likewise."""
 
     # What is known.
 
     def see(self, seen: Iterable[Seen]) -> None:
         """This is all there is now."""
         self._seen = {each.device.uuid: each for each in seen}
+        self._fitting.clear()
+        self._reach.clear()
 
     def devices(self) -> tuple[Device, ...]:
         """Everything that was seen last."""
@@ -135,7 +141,7 @@ class Allocator:
     def ask(self, request: Request) -> Offer | Waits:
         """What may be taken now; whoever may not take anything has a place in the queue from the first time on."""
         self._queue[request.key] = request
-        withheld = {uuid for earlier in self._before(request.key) for uuid in self._within_reach(earlier)}
+        withheld = set[str]().union(*(self._within_reach(earlier) for earlier in self._before(request.key)))
         for name in request.names:
             free = [each for each in self._fit(request, name) if self._is_free(each, request) and each.device.uuid not in withheld]
             if len(free) >= request.count:
@@ -179,13 +185,14 @@ class Allocator:
                 return
             yield request
 
-    def _fit(self, request: Request, name: str) -> Iterator[Seen]:
+    def _fit(self, request: Request, name: str) -> tuple[Seen, ...]:
         """The devices that a name means and that are large enough, free or not."""
-        for each in self._seen.values():
-            memory = each.device.memory_bytes
-            large = not request.memory_bytes or (memory is not None and memory >= request.memory_bytes)
-            if large and self.means(name, each.device):
-                yield each
+        least = request.memory_bytes
+        found = self._fitting.get((name, least))
+        if found is None:
+            large = (each for each in self._seen.values() if not least or (each.device.memory_bytes or 0) >= least)
+            found = self._fitting[name, least] = tuple(each for each in large if self.means(name, each.device))
+        return found
 
     def _is_ours_to_give(self, each: Seen, request: Request) -> bool:
         """Whether nobody but holders of ours stands in the way."""
@@ -201,12 +208,15 @@ class Allocator:
             return not holders
         return all(holder.shared for holder in holders) and len(holders) + each.elsewhere.shares < self.most_sharers
 
-    def _within_reach(self, request: Request) -> Iterator[str]:
+    def _within_reach(self, request: Request) -> frozenset[str]:
         """What is kept for somebody who waits: the devices with which it would have enough once the holders of ours give them back."""
-        for name in request.names:
-            reach = [each.device.uuid for each in self._fit(request, name) if self._is_ours_to_give(each, request)]
-            if len(reach) >= request.count:
-                yield from reach
+        found = self._reach.get(request)
+        if found is None:
+            kinds = [
+                [each.device.uuid for each in self._fit(request, name) if self._is_ours_to_give(each, request)] for name in request.names
+            ]
+            found = self._reach[request] = frozenset(uuid for reach in kinds if len(reach) >= request.count for uuid in reach)
+        return found
 
     def _rank(self, each: Seen, request: Request) -> tuple[int, int, tuple[int, int]]:
         """The best first: what is shared already, so that others stay whole; then the smallest that is large enough."""
@@ -220,7 +230,7 @@ class Allocator:
         words = ("waits for a place on " if request.shared else "waits for ") + request.words
         if not fit:
             return Waits(f"{words}; none is here any more")
-        rivals = [each.who for each in self._before(request.key) if set(self._within_reach(each)) & fit.keys()]
+        rivals = [each.who for each in self._before(request.key) if not self._within_reach(each).isdisjoint(fit)]
         parts = self._told(request, fit, withheld)
         if rivals:
             # When those before it are done with what they wait for is not known.

@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """How often it looks at the machine while somebody waits. Nothing is given by a look that is older than two of these."""
+PREPARING = timedelta(seconds=5)
+"""What is given for longer than this before it is used is not paid for from the beginning."""
 SILENT = timedelta(seconds=5)
 """Figures that are older mean that the machine does not answer."""
 
@@ -114,6 +116,8 @@ class DeviceDesk:
         self._looking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._closed = False
+        self.version = 0
+        """Grows whenever somebody who waits may be told something else."""
 
     def means(self, name: str, device: Device) -> bool:
         """Whether a name of hardware means a device here."""
@@ -227,6 +231,18 @@ class DeviceDesk:
         if self._allocator.withdraw(key):
             self._tell()
 
+    def started(self, key: str, at: datetime) -> None:
+        """Somebody's time begins: what its devices took before, while an image was fetched for it, say, is not its to pay.
+
+        A start that follows at once, or is heard of late only, leaves the count as it is: no sample lies nearer to it.
+        """
+        lease = self._leases.get(key)
+        if lease is None or lease.meter is None:
+            return
+        if at - self._allocator.claims[key].since > PREPARING and self._clock() - at <= PREPARING:
+            now = {each.uuid: each for each in self._allocator.devices()}
+            lease.meter = Meter.begin((now.get(each.uuid, each) for each in lease.devices), at)
+
     def expect(self, key: str, until: datetime | None, kind: UntilKind = "AtLatest") -> None:
         """When somebody gives back what it has, as far as that is known now."""
         self._allocator.expect(key, until, kind)
@@ -260,6 +276,7 @@ class DeviceDesk:
         return self._changed
 
     def _tell(self) -> None:
+        self.version += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

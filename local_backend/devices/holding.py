@@ -32,10 +32,11 @@ class Holding:
         """The same as a sandbox is given them."""
         return () if self.lease is None else await asyncio.to_thread(sandbox_devices, self.lease.devices)
 
-    def used_by(self, sandbox: Sandbox, until: datetime) -> None:
-        """The sandbox is up: what runs in it is the holder's, and it ends by then at the latest."""
+    def used_by(self, sandbox: Sandbox, started_at: datetime, until: datetime) -> None:
+        """The sandbox is up since then: what runs in it is the holder's, and it ends by `until` at the latest."""
         if self.lease is not None:
             self.lease.places.add(sandbox.id)
+            self._desk.started(self._key, started_at)
             self._desk.expect(self._key, until)
 
     def settle(self, now: datetime) -> Used | None:

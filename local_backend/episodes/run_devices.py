@@ -36,7 +36,7 @@ class RunDevices:
     def used_by(self, sandbox: Sandbox, started_at: datetime, lifetime_seconds: float) -> None:
         """The sandbox is up, and ends so long after its start at the latest, or with its group's time."""
         latest, deadline = started_at + timedelta(seconds=lifetime_seconds), self._books.group.deadline_at
-        self._holding.used_by(sandbox, latest if deadline is None else min(latest, deadline))
+        self._holding.used_by(sandbox, started_at, latest if deadline is None else min(latest, deadline))
 
     def settle(self, now: datetime) -> int | None:
         """What the devices' electricity cost, in nano-dollars; None where that is not measured. The sandbox has stopped."""

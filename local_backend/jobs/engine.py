@@ -383,6 +383,7 @@ class JobEngine:
     async def _booked_start(self, record: JobRecord, report: Report) -> None:
         record.phase, record.reason, record.message = "Running", None, ""
         record.started_at = report.started
+        self._devices.started(record)
         record.notes = [*report.remarks, *energy_notes(record)]
         self.servers.started(record, report)
         await self._tell(record)

@@ -41,6 +41,8 @@ class JobDevices:
         self._leases: dict[str, Lease] = {}
         self._waiting: dict[str, str] = {}
         """Jobs with a place in the desk's queue, and their keys there."""
+        self._answers: dict[str, tuple[int, Waits]] = {}
+        """Why jobs wait, and as of when: many may wait, and they ask often."""
         self._read_at: dict[str, datetime] = {}
         self._forecasts: dict[str, tuple[float, datetime]] = {}
         """Progress that a job told, and the end that follows from it."""
@@ -52,8 +54,13 @@ class JobDevices:
         wanted = self._wanted(record)
         if wanted is None:
             return self._without(record)
+        answer = self._answers.get(record.name)
+        if answer is not None and answer[0] == self._desk.version and record.name in self._waiting:
+            return answer[1]
         self._waiting[record.name] = _key(record)
         found = self._desk.ask(_key(record), _who(record), wanted)
+        if isinstance(found, Waits) and CPU not in record.choices:
+            self._answers[record.name] = self._desk.version, found
         if isinstance(found, Offer):
             return Ready(found.hardware, self._desk.tariff(found).rate, found)
         if found is not None and CPU in record.choices:
@@ -130,6 +137,13 @@ class JobDevices:
             return files, []
         return [], [_OPEN] if lease is not None else []
 
+    def started(self, record: JobRecord) -> None:
+        """Its time begins."""
+        lease = self._leases.get(record.name)
+        if lease is not None and lease.meter is not None and record.started_at is not None:
+            self._desk.started(_key(record), record.started_at)
+            record.energy = {**record.energy, "meter": lease.readings}
+
     def expect(self, record: JobRecord, deadlines: Deadlines, now: datetime) -> None:
         """When it gives its devices back: by what it tells of its progress, and at its deadline at the latest."""
         if record.name not in self._leases or record.started_at is None:
@@ -168,6 +182,7 @@ class JobDevices:
         """All of it has ended, or it never began."""
         self.withdraw(record)
         self._read_at.pop(record.name, None)
+        self._answers.pop(record.name, None)
         self._forecasts.pop(record.name, None)
         if self._leases.pop(record.name, None) is not None:
             self._desk.release(_key(record))

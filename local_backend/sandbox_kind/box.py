@@ -185,7 +185,7 @@ class Box:
         self.sessions = Sessions(sandbox, request.environ, self._commands_changed)
         self.files = Files(sandbox, around.kept, record.name, limit_bytes=2 * request.limits.disk_bytes)
         now = around.clock()
-        self._devices.used_by(sandbox, now + self._limits.end)
+        self._devices.used_by(sandbox, now, now + self._limits.end)
         record.phase, record.reason, record.message, record.until_at = "Running", None, "", None
         record.engine, record.image = sandbox.engine, sandbox.image
         record.weaker = (await around.pool.facts()).isolation != "full"

@@ -6,6 +6,7 @@ A slice that MIG makes of a device is another thing than the device: it is named
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 ANY_DEVICE = "GPU"
 """The name under which any whole device may be asked for, whatever its maker calls it."""
@@ -73,6 +74,7 @@ def narrower(name: str, other: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _parts(name: str) -> _Parts:
     text = name.casefold()
     sliced = _PROFILE.search(text)

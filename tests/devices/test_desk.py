@@ -247,17 +247,27 @@ async def test_nobody_waiting_costs_no_looks(nvml: Nvml) -> None:
     await watch.aclose()
 
 
-async def test_electricity_is_what_the_counter_says_and_nobody_pays_for_more_than_the_limit(nvml: Nvml) -> None:
+async def test_electricity_is_what_the_counter_says_and_nobody_pays_for_more_than_the_limit(
+    nvml: Nvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = own_card(0, power=100_000, energy=1_000_000)
     nvml.tell(one)
     async with opened(nvml, usd_per_kwh=Decimal("0.30")) as desk:
         lease = await got(Waiter(desk, "Job/a"))
         assert (lease.tariff.rate, lease.tariff.metered) == (210_000_000, True), "700 W at $0.30"
-        one.figures["energy"] = 37_000_000
+        one.figures["energy"] = 2_000_000
+        nvml.tell(one)
+        await seen(desk, lambda: lease.meter is not None and lease.meter.joules == 1000)
+        desk.started("Job/a", datetime.now(UTC))
+        assert lease.readings["joules"] == 1000, "it was given a moment ago"
+        monkeypatch.setattr(desk_module, "PREPARING", timedelta())
+        desk.started("Job/a", datetime.now(UTC) + timedelta(seconds=1))
+        assert lease.readings["joules"] == 0, "what was taken before it began is not its to pay"
+        one.figures["energy"] = 38_000_000
         nvml.tell(one)
         await seen(desk, lambda: lease.meter is not None and lease.meter.joules >= 36_000)
         assert lease.readings["joules"] == 36_000
-        used = desk.settle("Job/a", datetime.now(UTC))
+        used = desk.settle("Job/a", datetime.now(UTC) + timedelta(seconds=1))
         assert used is not None
         assert used.joules == pytest.approx(36_000, abs=1000)
         assert used.cost == pytest.approx(3_000_000, rel=0.05), "0.01 kWh"

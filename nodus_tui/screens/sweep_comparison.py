@@ -18,31 +18,33 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweep_comparing import comparison_lines
 from nodus_tui.view_state.wrapping import wrapped
-from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.text_pane import TextPane
+
+_FRAME_LINES = 4
+"""Of the dialog around its text."""
 
 
 class ComparisonDialog(ModalScreen[None]):
     """What two cells come to beside each other."""
 
-    AUTO_FOCUS = ""
-    DEFAULT_CSS = """
-    ComparisonDialog #dialog { width: 110; }
-    """
+    AUTO_FOCUS = "TextPane"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "close", show=False)]
 
     def __init__(self, lines: Sequence[Line]) -> None:
         super().__init__()
-        self.lines = tuple(lines)
+        self.lines = (line(Span("Two cells compared", Tone.TITLE), muted("   Esc closes")), (), *lines)
 
     def compose(self) -> ComposeResult:
-        """One text."""
+        """One text, which scrolls where it is higher than the terminal."""
         with Vertical(id="dialog"):
-            yield SpanBlock(widget_id="text")
+            yield TextPane(widget_id="comparison")
 
-    def on_mount(self) -> None:
-        """Fill in the text."""
-        head = line(Span("Two cells compared", Tone.TITLE), muted("   Esc closes"))
-        self.query_one("#text", SpanBlock).show(lambda width: wrapped((head, (), *self.lines), width))
+    def on_text_pane_resized(self) -> None:
+        """Fit the text to the width, and the dialog to the text."""
+        pane = self.query_one(TextPane)
+        lines = wrapped(self.lines, pane.text_width)
+        pane.styles.height = max(1, min(len(lines), self.size.height - _FRAME_LINES))
+        pane.show(lines)
 
     def action_close(self) -> None:
         """Go back."""

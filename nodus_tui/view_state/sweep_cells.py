@@ -144,7 +144,7 @@ def took_text(item: CellNow, now: datetime) -> str:
 
 def why_text(cell: SweepCell) -> str:
     """Why it is as it is, or what it waits for."""
-    return ": ".join(part for part in (cell.reason or "", cell.message) if part)
+    return cell.message or cell.reason or ""
 
 
 def short_name(cell: SweepCell) -> str:
@@ -196,7 +196,7 @@ def cell_columns(axes: Sequence[SweepAxis], kind: str) -> tuple[Column[CellNow],
             "outcome",
             came,
             16,
-            lambda item, now: outcome_forms(item, now)[0],
+            lambda item, now: outcome_forms(item, now)[0] if item.cell.launched else line(NOTHING),
             _rate,
             grow=8,
             figures=kind == "AgentGroup",

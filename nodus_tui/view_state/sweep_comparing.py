@@ -10,10 +10,10 @@ from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, st
 from nodus_tui.view_state.sweep_cells import CellNow, axes_words, outcome_forms, took_text
 
 
-def _side(item: CellNow, now: datetime) -> Line:
+def _side(item: CellNow, now: datetime) -> tuple[Line, ...]:
     took = took_text(item, now)
-    parts = (outcome_forms(item, now)[0], line(display_usd(item.cost(now))), line(muted(took)) if took else ())
-    return joined((line(strong(item.name), muted(f"  {axes_words(item.cell)}")), *parts), "   ")
+    figures = joined((outcome_forms(item, now)[0], line(display_usd(item.cost(now))), line(muted(took)) if took else ()))
+    return line(strong(item.name), muted(f"  {axes_words(item.cell)}")), line("  ", *figures)
 
 
 def difference_lines(difference: PairedDifference) -> tuple[Line, ...]:
@@ -35,7 +35,7 @@ def comparison_lines(
     now: datetime,
 ) -> tuple[Line, ...]:
     """All that the dialog says. `difference` is that of the two cells' tasks; None where they are no groups with tasks."""
-    lines = [_side(first, now), _side(second, now), ()]
+    lines = [*_side(first, now), *_side(second, now), ()]
     if difference is None:
         return (*lines, *_scores(first, second))
     lines += difference_lines(difference)

@@ -11,6 +11,7 @@ from hardware_records import without_driver
 from scripted_backend import ScriptedBackend
 from test_console_golden import gpu_world, job_world, tool_world, world
 from test_console_journeys import SPEC, estimate
+from test_console_sweeps import world as sweep_world
 
 from nodus_tui.app import NodusApp
 from nodus_tui.screens.base import ViewScreen
@@ -78,6 +79,7 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
 
 _GROUP = ("j", "enter")
 _RUN = (*_GROUP, "j", "j", "j", "j", "enter")
+_SWEEP = ("W", "down", "enter")
 
 STOPS: dict[str, Stop] = {
     "campaigns": Stop(world, (), View.CAMPAIGNS),
@@ -104,6 +106,12 @@ STOPS: dict[str, Stop] = {
     "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS, once=True),
     "gpus, none": Stop(bare_world, ("d",), View.GPUS),
     "budgets": Stop(budget_world, ("B", "j", "j"), View.BUDGETS),
+    "sweeps": Stop(sweep_world, ("W",), View.SWEEPS),
+    "sweep": Stop(sweep_world, (*_SWEEP, "down", "right"), View.SWEEP),
+    "sweep, table": Stop(sweep_world, (*_SWEEP, "tab"), View.SWEEP, once=True),
+    "sweep, compared": Stop(sweep_world, (*_SWEEP, "m", "right", "c"), View.SWEEP),
+    "sweep, extend": Stop(sweep_world, (*_SWEEP, "down", "down", "e"), View.SWEEP, once=True),
+    "sweep, kill": Stop(sweep_world, (*_SWEEP, "X"), View.SWEEP, once=True),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),

@@ -14,6 +14,7 @@ from console_records import NOW, START, every_kind_of_run, group, run, tool_conv
 from hardware_records import hardware, without_driver
 from job_records import job, kept
 from scripted_backend import ScriptedBackend
+from test_console_sweeps import world as sweep_world
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import Coverage
@@ -186,6 +187,21 @@ async def test_the_view_of_budgets_looks_as_agreed(size: tuple[int, int]) -> Non
 @pytest.mark.parametrize("view", JOB_VIEWS)
 async def test_the_view_of_jobs_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
     await compare(view, JOB_VIEWS[view], job_world(), size)
+
+
+SWEEP_VIEWS: dict[str, tuple[str, ...]] = {
+    "sweeps": ("W", "down"),
+    "sweep": ("W", "down", "enter", "down", "down"),
+    "sweep-table": ("W", "down", "enter", "down", "down", "right", "tab"),
+    "sweep-compared": ("W", "down", "enter", "m", "right", "m", "c"),
+    "sweep-extend": ("W", "down", "enter", "down", "down", "e"),
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("view", SWEEP_VIEWS)
+async def test_the_view_of_sweeps_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    await compare(view, SWEEP_VIEWS[view], sweep_world(), size)
 
 
 async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:

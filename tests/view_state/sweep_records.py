@@ -120,7 +120,19 @@ def groups() -> list[AgentGroup]:
     """The groups of the cells that go, further on than the sweep was when it was asked."""
     return [
         group("shootout-06", cap="0.60", tasks=TASKS, pending=8, coverage=Coverage(scored=12, total=TASKS), spent="0.24", reserved="0.1"),
-        group("shootout-07", cap="0.60", tasks=TASKS, pending=18, coverage=Coverage(scored=2, total=TASKS), spent="0.11", reserved="0.1"),
+        group(
+            "shootout-07",
+            cap="0.60",
+            tasks=TASKS,
+            pending=TASKS,
+            coverage=Coverage(scored=0, total=TASKS),
+            spent="0.11",
+            reserved="0.1",
+            verdicts={},
+            pass_rate=None,
+            standard_error=None,
+            ci95=None,
+        ),
     ]
 
 

@@ -147,7 +147,7 @@ def test_a_cell_in_words_tells_its_rate_its_pool_and_why() -> None:
     assert facts[1].startswith("64.3% ± 25.1 (SE 12.8), 14/20 scored · $0.26 of $0.60 · goes for 1m")
     assert facts[2].startswith("together (agent plain, 5 cells): 59.3% ± ")
     assert "54/100 scored, $1.18" in facts[2]
-    assert facts[3] == "‖ MaxCostReached: 3 runs wait at their own caps: extend to at least $0.076"
+    assert facts[3] == "‖ 3 runs wait at their own caps: extend to at least $0.076"
 
 
 @given(st.integers(10, 220), st.integers(0, 4), st.integers(0, 4))

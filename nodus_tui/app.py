@@ -221,7 +221,8 @@ class NodusApp(App[int], inherit_bindings=False):
         else:
             notes.extend(self.info.notes)
             if self.info.scheduler_elsewhere and not isinstance(self.backend, Linked):
-                notes.append("another process does this workspace's work; here you watch and act on it")
+                what = "you watch and act on it" if self.info.role == "operator" else "you look on"
+                notes.append(f"another process does this workspace's work; here {what}")
         if isinstance(self.screen, ViewScreen):
             self.screen.show()
             if notes:

@@ -48,6 +48,11 @@ class LocalHosting:
         """The tokens, oldest first."""
         return tuple(TokenFact(name=each.name, role=each.role.value, created_at=each.created_at) for each in self._store(home).all())
 
+    def token_of(self, home: Path, secret: str) -> TokenFact | None:
+        """The token that has this secret."""
+        caller = self._store(home).caller(secret)
+        return next((each for each in self.tokens(home) if caller is not None and each.name == caller.name), None)
+
     def revoke_token(self, home: Path, name: str) -> None:
         """Take a token back."""
         self._store(home).revoke(name)

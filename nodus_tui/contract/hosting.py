@@ -57,6 +57,10 @@ class Hosting(Protocol):
         """The tokens by name."""
         ...
 
+    def token_of(self, home: Path, secret: str) -> TokenFact | None:
+        """The token that has this secret; None where none has, or has it any more."""
+        ...
+
     def revoke_token(self, home: Path, name: str) -> None:
         """Take a token back, at once. Raises NodusError NotFound."""
         ...

@@ -1,0 +1,6 @@
+"""The workspaces of the conformance suite serve here too."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent.parent / "conformance"))

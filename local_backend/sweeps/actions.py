@@ -81,14 +81,14 @@ class SweepActions:
 
     async def _refuse_needed(self, action: Delete) -> None:
         """What an unfinished sweep names is not deleted: its next cells need it."""
-        needs = {"Agent": "$.template.spec.agent", "Environment": "$.template.spec.evaluation.environment"}
-        if action.kind not in needs:
+        if action.kind not in {"Agent", "Environment"}:
             return
         rows = await self._engine.store.read(
-            "SELECT name, pins, json_extract(spec, ?) AS needed FROM sweeps WHERE ended_at IS NULL ORDER BY seq", (needs[action.kind],)
+            "SELECT name, pins, coalesce(json_extract(spec, '$.template.spec.evaluation.environment'), "
+            "json_extract(spec, '$.template.spec.environment'), '') AS environment FROM sweeps WHERE ended_at IS NULL ORDER BY seq"
         )
         for row in rows:
-            names = json.loads(row["pins"]) if action.kind == "Agent" else [str(row["needed"] or "").partition("@")[0]]
+            names = json.loads(row["pins"]) if action.kind == "Agent" else [row["environment"].partition("@")[0]]
             if action.name in names:
                 raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} is in use: sweep {row['name']} is unfinished")
 

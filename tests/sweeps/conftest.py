@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("backend", "sandboxes", "models")]
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("backend", "sandboxes", "models", "training")]
 
 from engine_place import NUMBERS, Place
 from model_server import ModelServer

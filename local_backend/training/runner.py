@@ -122,9 +122,12 @@ class Evaluation:
         self.teller.tell(progress=0.0, message="fetching the model and the data")
         found = self._fetched()
         self.findings.versions = found["versions"]
-        path = str((found.get("model") or {}).get("path") or (order.model.place if order.model.kind == "local" else ""))
+        model: dict[str, str] = found.get("model") or {}
+        path = model.get("path") or (order.model.place if order.model.kind == "local" else "")
         if path:
-            self._look_at_model(Path(path), str((found.get("model") or {}).get("commit", "")))
+            self._look_at_model(Path(path), model.get("commit", ""))
+        if "note" in model:
+            self.findings.notes.append(model["note"])
         if order.environment is not None:
             template = has_chat_template(Path(path)) if path else order.model.dialect == "chat"
             return Fetched(path, (ENVIRONMENT_TASK,), chat_template=template)

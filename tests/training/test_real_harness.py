@@ -1,11 +1,13 @@
 """TrainingJobs on the real lm-evaluation-harness, offline, on this machine's processors: few starts of it, for each takes ten seconds."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from stand_in_hub import COMMIT, REPOSITORY, hub
 from training_place import TrainingPlace, log_of, output, until
 
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
@@ -73,20 +75,32 @@ async def test_benchmark_tasks_of_ones_own_are_scored_offline(real: TrainingPlac
         assert {each.path for each in status.outputs if "harness/samples_" in each.path}
 
 
-async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_own_cache(real: TrainingPlace) -> None:
+async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_own_cache(
+    real: TrainingPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a model that is fetched first, and is there for the second attempt although the hub has gone."""
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
     parameters = {"limit": 60, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
     async with real.backend() as backend:
-        one = {"hardware": ["CPU"], "cpus": 1}
-        await backend.apply(real.bundle(real.document(environment=ARITHMETIC, parameters=parameters, resources=one)))
-        await until(backend, lambda status: (status.progress or 0) > 0.02)
-        await backend.act(Kill(kind="TrainingJob", name="score"))
-        first = await until(backend)
+        fetched = {"model": {"uri": f"hf://{REPOSITORY}@{COMMIT}"}, "resources": {"hardware": ["CPU"], "cpus": 1}}
+        with hub(real.model) as there:
+            monkeypatch.setenv("HF_ENDPOINT", there.url)
+            await backend.apply(real.bundle(real.document(environment=ARITHMETIC, parameters=parameters, **fetched)))
+            await until(backend, lambda status: (status.progress or 0) > 0.02)
+            await backend.act(Kill(kind="TrainingJob", name="score"))
+            first = await until(backend)
         assert (first.phase, first.reason) == ("Cancelled", "Killed")
+        assert sorted(there.files) == sorted(each.name for each in real.model.iterdir())
+        assert "Bearer hf_secret" in there.tokens
         await backend.act(RetryJob(kind="TrainingJob", name="score"))
         second = await until(backend)
         assert second.phase == "Succeeded", await log_of(backend)
         provenance = await output(backend, "provenance.json")
         assert 0 < provenance["answersFromEarlierAttempts"] < 60
+        assert provenance["model"]["commit"] == COMMIT
+        assert set(provenance["model"]["files"]) == set(there.files)
+        assert f"commit {COMMIT} was fetched before" in " ".join(second.notes)
+        assert (provenance["offline"], "hf_secret" in json.dumps(provenance)) == ("network namespace", False)
         found = (await output(backend, "results.json"))["environment"]
         assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 60
         by_metric = {each.metric: each for each in second.scores}

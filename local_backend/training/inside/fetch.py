@@ -32,31 +32,48 @@ def versions() -> dict[str, str]:
 
 
 def fetch_model(repository: str, revision: str, patterns: Sequence[str] | None = None) -> dict[str, str]:
-    """Bring a repository of the hub here: its folder, and its commit. What is here already needs no network."""
+    """Bring a repository of the hub here: its folder and its commit, and a note where only what was fetched before could be taken."""
     from huggingface_hub import HfApi, snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError  # noqa: PLC0415
 
     what = f"hf://{repository}" + (f"@{revision}" if revision else "")
-    ignored: Sequence[str] | None = None
+    chosen: dict[str, Any] = {"revision": revision or None, "allow_patterns": list(patterns) if patterns else None}
     try:
         names = [each.rfilename for each in HfApi().model_info(repository, revision=revision or None).siblings or ()]
-        ignored = _OTHER_WEIGHTS if any(name.endswith(".safetensors") for name in names) else None
-    except Exception:  # noqa: BLE001 - what stands in the way is told below, if it is in the way there too
-        sys.stderr.write(f"{what}: the hub does not answer; looking at what was fetched before\n")
-    try:
-        folder = snapshot_download(
-            repository,
-            revision=revision or None,
-            allow_patterns=list(patterns) if patterns else None,
-            ignore_patterns=list(ignored) if ignored and not patterns else None,
-        )
-    except LocalEntryNotFoundError as error:
-        raise ProblemError(f"{what} was not fetched before, and the hub does not answer: {_first_line(error)}") from None
-    except RepositoryNotFoundError:
-        raise ProblemError(f"{what} is not there, or may not be read without a token (HF_TOKEN in the scheduler's environment)") from None
-    except (HfHubHTTPError, OSError) as error:
-        raise ProblemError(f"{what} cannot be fetched: {_first_line(error)}") from None
+        ignored = _OTHER_WEIGHTS if any(name.endswith(".safetensors") for name in names) and not patterns else ()
+        folder = snapshot_download(repository, ignore_patterns=list(ignored), **chosen)
+    except Exception as error:  # noqa: BLE001 - of several libraries, and each may be got over without a network
+        before = _fetched_before(repository, chosen)
+        if before is None:
+            raise ProblemError(_reason(what, error)) from None
+        note = f"The hub did not give {what} ({_first_line(error)}); commit {Path(before).name} was fetched before."
+        return {"path": before, "commit": Path(before).name, "note": note}
     return {"path": folder, "commit": Path(folder).name}
+
+
+def _fetched_before(repository: str, chosen: Mapping[str, Any]) -> str | None:
+    """The folder of an earlier fetch that is whole."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import LocalEntryNotFoundError  # noqa: PLC0415
+
+    # Which weights were left out then is not known any more.
+    for ignored in (_OTHER_WEIGHTS, ()):
+        try:
+            folder = str(snapshot_download(repository, ignore_patterns=list(ignored), local_files_only=True, **chosen))
+        except LocalEntryNotFoundError:
+            continue
+        if not ignored or chosen["allow_patterns"] or any(Path(folder).rglob("*.safetensors")):
+            return folder
+    return None
+
+
+def _reason(what: str, error: Exception) -> str:
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError  # noqa: PLC0415
+
+    if isinstance(error, RevisionNotFoundError):
+        return f"{what} is not there: the repository has no such commit"
+    if isinstance(error, RepositoryNotFoundError):
+        return f"{what} is not there, or may not be read without a token (HF_TOKEN in the scheduler's environment)"
+    return f"{what} cannot be fetched, and was not before: {_first_line(error)}"
 
 
 def find_tasks(names: Sequence[str], include_paths: Sequence[str], wanted: Mapping[str, Any], limit: int | None) -> dict[str, Any]:

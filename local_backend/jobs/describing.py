@@ -61,7 +61,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         devices=tuple(record.devices),
         device_names=tuple(record.device_names),
         hardware=record.hardware,
-        energy_wh=round(record.energy["joules"] / _JOULES_PER_WH, 3) if "joules" in record.energy else None,
+        energy_wh=round(record.energy["joules"] / _JOULES_PER_WH, 6) if "joules" in record.energy else None,
         progress=record.progress,
         outputs=tuple(OutputFile.model_validate(each) for each in record.outputs),
         rate_usd=usd_from_nano(record.rate),

@@ -18,6 +18,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.statistics.estimate import estimate_group
@@ -35,7 +36,8 @@ async def estimate_bundle(
         resource = document.resource
         if isinstance(resource, AgentGroup):
             agent = await _agent_of(bundle, document, resource, lookups)
-            made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, rates))
+            here = {**rates, **await lookups.devices.electric_rates((agent.spec.sandbox.hardware,))}
+            made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, here))
         else:
             other = await _estimate_other(bundle, resource, lookups, rates)
             if other is not None:
@@ -44,6 +46,21 @@ async def estimate_bundle(
 
 
 async def _estimate_other(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
+    electric = await lookups.devices.electric_rates(_hardware_of(resource))
+    made = await _estimate_at(bundle, resource, lookups, {**rates, **electric})
+    return made if made is None or not electric else made.model_copy(update={"notes": (*made.notes, _ELECTRIC)})
+
+
+_ELECTRIC = "Its devices cost the electricity that they take: this is at their power limits, and what is booked in the end is measured."
+
+
+def _hardware_of(resource: Resource) -> tuple[str, ...]:
+    if isinstance(resource, TrainingJob):
+        return resource.spec.resources.hardware
+    return (resource.spec.hardware,) if isinstance(resource, Job | Sandbox) else ()
+
+
+async def _estimate_at(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
     if not isinstance(resource, TrainingJob):
         return estimate_kind(resource, rates=rates)
     found = await speeds(lookups.store, resource.spec.model.uri.partition("@")[0])

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from local_backend.devices import machine_claims
@@ -21,7 +22,9 @@ from local_backend.devices.wanted import Wanted, named
 from nodus_tui.contract.configuration import HardwareSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.hardware_view import DeviceHolder, HardwareView
+from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.phases import UntilKind
+from nodus_tui.statistics.hardware_rates import CPU
 
 _log = logging.getLogger(__name__)
 
@@ -142,6 +145,24 @@ class DeviceDesk:
         price = self.pricing.dearest(wanted.names, wanted.count, devices, self.means)
         reason = refusal(request, devices, self.means, view.notes)
         return reason or (refusal(request, devices, self._gives) and _unpriced(wanted)), price
+
+    async def electric_rates(self, names: Iterable[str]) -> dict[str, Decimal]:
+        """US dollars an hour at most of one device under each of these names, where electricity is what it costs here."""
+        wanted = [name for name in names if name != CPU]
+        if self.pricing.usd_per_kwh is None or not wanted:
+            return {}
+        try:
+            devices = devices_of(await self._look())
+        except NodusError:
+            return {}  # An estimate goes by the price list then.
+        found = {
+            name: [tariff for each in devices if self.means(name, each) and (tariff := self.pricing.of(name, (each,)))] for name in wanted
+        }
+        return {
+            name: usd_from_nano(max(tariff.rate for tariff in tariffs))
+            for name, tariffs in found.items()
+            if any(tariff.metered for tariff in tariffs)
+        }
 
     def holders(self) -> Mapping[str, tuple[DeviceHolder, ...]]:
         """Who has been given each device, by uuid."""

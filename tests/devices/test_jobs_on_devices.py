@@ -23,6 +23,7 @@ from nodus_tui.cli.details import resource_text
 from nodus_tui.cli.rows import row_of
 from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.estimates import KindEstimate
 from nodus_tui.contract.resources.job import JobStatus
 
 pytestmark = pytest.mark.timeout(60)
@@ -244,6 +245,10 @@ async def test_electricity_is_booked_as_it_was_measured(tmp_path: Path, nvml: Nv
     nvml.tell(one)
     async with workspace(tmp_path, configuration(electricity={"usdPerKWh": "1000"})) as backend:
         await backend.apply(job(command="echo up; sleep 300", hardware="H100", maxCostUSD="50"))
+        (estimated,) = await backend.estimate(job("other", hardware="H100", timeout="1h", maxCostUSD="900"), minutes_per_case=Decimal(1))
+        assert isinstance(estimated, KindEstimate)
+        assert (estimated.ceiling_usd, len(estimated.notes)) == (Decimal(700), 1)
+        assert "at their power limits" in estimated.notes[0]
         status = await until(backend, "Running")
         assert status.rate_usd == Decimal(700), "700 W at most"
         assert "the electricity that they take" in " ".join(status.notes)

@@ -46,6 +46,7 @@ _SEEN = timedelta(seconds=30)
 
 _KEEP_SECONDS = 20.0
 """Taking its files out may take so long; the rest of a stop's time is for ending it."""
+_LEAST_KEEP_SECONDS = 2.0
 _HURRY_SECONDS = 8.0
 """The same where its scheduler ends."""
 
@@ -372,7 +373,9 @@ class Box:
         if files is None:
             return
         left = (self._limits.end - (self._around.clock() - (record.started_at or record.created_at))).total_seconds()
-        problem = await files.keep(seconds=min(_HURRY_SECONDS if hurry else _KEEP_SECONDS, left), room=self._around.room())
+        # One whose end has come, by a clock that jumped, may live for all that.
+        seconds = max(_LEAST_KEEP_SECONDS, min(_HURRY_SECONDS if hurry else _KEEP_SECONDS, left))
+        problem = await files.keep(seconds=seconds, room=self._around.room())
         record.kept = not problem
         if problem:
             record.notes.append(f"The files of its work folder could not be kept: {problem}.")

@@ -80,6 +80,8 @@ class Sessions:
                 environ={**({"TERM": _TERMINAL_NAME} if size is not None else {}), **self._environ, **request.env},
                 terminal=size,
             )
+            session = Session(process, request_id, self._ended)
+            self._sessions[session.id] = session
         except SandboxRefusedError as error:
             raise NodusError(ErrorCode.NOT_SUPPORTED, str(error)) from error
         except SandboxGoneError as error:
@@ -92,8 +94,6 @@ class Sessions:
         finally:
             self._starting -= 1
             self._changed()
-        session = Session(process, request_id, self._ended)
-        self._sessions[session.id] = session
         if self._is_closed():
             await session.aclose()
         return session

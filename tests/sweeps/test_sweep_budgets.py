@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from engine_place import Place, agent, environment, status
+from engine_place import Place, agent, environment, status, until
 from model_server import ModelServer
 from sweep_work import cell, group_sweep, launch, sweep_in, sweep_until
 
@@ -28,19 +28,22 @@ async def test_a_budget_stops_the_cells_of_a_sweep_and_a_raise_lets_them_go_on(p
         stalled = await sweep_until(backend, lambda each: each.phase == "Stalled" and each.reason == "BudgetExceeded")
         assert "budget lid" in stalled.message
         assert stalled.cost_usd <= Decimal("0.0015")
-        # What a budget stopped goes on by itself: until then its cell keeps its place and its cap.
-        assert (stalled.going, stalled.reserved_usd) == (2, Decimal("2.00"))
+        # What a budget stopped goes on by itself: until then its cell keeps its place and its cap. It may have come before the second.
+        assert stalled.going in {1, 2}
+        assert stalled.reserved_usd == Decimal("1.00") * stalled.going
         assert not (await cell(backend, 3)).launched
         with pytest.raises(NodusError) as refused:
             await launch(place, backend, group_sweep(name="more"))
         assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
         await launch(place, backend, budget("5.00"))
         done = await sweep_in(backend, "Completed")
-        found = await backend.get("Budget", "lid")
-        assert isinstance(found, Budget)
-    assert (done.ended, done.failed) == (3, 0)
-    assert found.status is not None
-    assert found.status.spent_usd == done.cost_usd
+        assert (done.ended, done.failed) == (3, 0)
+
+        async def counted() -> bool:
+            found = await backend.get("Budget", "lid")
+            return isinstance(found, Budget) and found.status is not None and found.status.spent_usd == done.cost_usd
+
+        await until(backend, counted)
 
 
 async def test_a_kill_is_final_for_what_a_budget_stopped(place: Place, server: ModelServer) -> None:

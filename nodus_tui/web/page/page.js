@@ -110,7 +110,12 @@
     script.onload = () => {
       // textual.js begins when the page is loaded, which it is already.
       window.onload();
-      element("panel").hidden = true;
+      // It marks the page when the console draws.
+      new MutationObserver((_, observer) => {
+        if (!document.body.classList.contains("-first-byte")) return;
+        observer.disconnect();
+        element("panel").hidden = true;
+      }).observe(document.body, { attributes: true });
       terminal.querySelector("textarea").focus();
     };
     document.head.append(script);

@@ -46,7 +46,7 @@ from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.theming import ThemeFile
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
-from nodus_tui.view_state.key_actions import Situation
+from nodus_tui.view_state.key_actions import Situation, key_words
 from nodus_tui.view_state.keymap import bindings, keymap_of
 from nodus_tui.view_state.proposals import quit_question
 from nodus_tui.view_state.views import destination
@@ -246,7 +246,8 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.screen.show()
             if self.info.scheduling and not before.scheduling:
-                self.screen.notice("This window does the work now: the process that did it has ended. q asks before it stops.", Tone.WARN)
+                asks = f"{key_words('quit', self.situation())} asks before it stops."
+                self.screen.notice(f"This window does the work now: the process that did it has ended. {asks}", Tone.WARN)
 
     def _look_afar(self) -> None:
         """Ask a backend in another process how many sandboxes run; beside the screen, for its answer may take its time."""
@@ -438,15 +439,17 @@ class NodusApp(App[int], inherit_bindings=False):
         if unfinished or sweeps:
             if isinstance(self.screen, ConfirmDialog):
                 return
-            if not await self.push_screen_wait(ConfirmDialog(quit_question(unfinished, sweeps, starts_anew=self.starts_anew))):
+            resume = key_words("resume", self.situation())
+            question = quit_question(unfinished, sweeps, starts_anew=self.starts_anew, resume=resume)
+            if not await self.push_screen_wait(ConfirmDialog(question)):
                 return
             self._leaving = True
             going = sum(status_of(group).going for group in unfinished)
             if isinstance(self.screen, ViewScreen):
                 calls = f"{going} run{'' if going == 1 else 's'}"
-                self.screen.notice(
-                    f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. q leaves at once.", Tone.WARN
-                )
+                at_once = f"{key_words('quit', self.situation())} leaves at once."
+                stopping = f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. {at_once}"
+                self.screen.notice(stopping, Tone.WARN)
             await self.stop_work(STOP_GRACE_SECONDS)
         self.exit(0, message=self._what_goes_on())
 

@@ -14,10 +14,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
-from nodus_tui.view_state.key_actions import View, action_by_id, every_action_of, opened_view, refusal
+from nodus_tui.view_state.key_actions import View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
+from nodus_tui.view_state.views import destination
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
@@ -155,10 +156,25 @@ class ViewScreen(Screen[None]):
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
         *before, here = self.crumbs()
-        left = line(" ", Span("nodus", Tone.TITLE), *(muted(f" › {crumb}") for crumb in before), muted(" › "), strong(here))
+        ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, last=crumb == before[-1])))
+        left = line(" ", Span("nodus", Tone.TITLE), *ways, muted(" › "), strong(here))
         right = self.headline()
         space = width - line_width(left) - line_width(right) - 1
         return ((*left, Span(" " * space), *right),) if space > 0 else (left,)
+
+    def _way_to(self, crumb: str, *, last: bool) -> Span:
+        """A crumb; a click on it goes there, where it is a view that can be gone to or the one before this."""
+        entry = destination(crumb)
+        way = entry.view.value if entry is not None else "back" if last else ""
+        return Span(crumb, Tone.MUTED, f"do('{way}')" if way else "")
+
+    def key(self, action_id: str) -> str:
+        """What the person presses for an action, as a sentence names it."""
+        return key_words(action_id, self.services.situation())
+
+    def hint(self, action_id: str, words: str = "") -> Line:
+        """The key of an action as the person has it, and what it does; a click on it does it."""
+        return hint(self.key(action_id), words, f"do('{action_id}')")
 
     def _status_lines(self, width: int) -> tuple[Line, ...]:
         connection = self.services.feed.connection

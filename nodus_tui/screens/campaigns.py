@@ -13,7 +13,7 @@ from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import group_detail, status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import waiting_at_own_caps
 from nodus_tui.view_state.words import sandboxes_words
@@ -44,9 +44,9 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         """Where the cursor is, what else goes on, and who does the work."""
         return (
             *super().status_parts(),
-            self.services.feed.budgets.words(),
-            self.services.feed.jobs.words(),
-            self.services.feed.sweeps.words(),
+            self.services.feed.budgets.words(self.key("budgets")),
+            self.services.feed.jobs.words(self.key("jobs")),
+            self.services.feed.sweeps.words(self.key("sweeps")),
             sandboxes_words(self.services.sandboxes()),
             line(muted(self.services.whose_work())),
         )
@@ -56,7 +56,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         return (
             line("No campaigns yet."),
             (),
-            line(Span("l", Tone.KEY), "  estimates a spec file and launches it"),
+            self.hint("launch", "  estimates a spec file and launches it"),
             line(muted("or, in a shell:  nodus-tui run -f FILE   ·   nodus-tui demo")),
         )
 

@@ -14,7 +14,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.sandboxes import FileEntry
 from nodus_tui.copying import CopyPlan, FileSource, JobFiles, clean_name, copy, plan_of
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.files import FILE_COLUMNS, copied_words, size_text
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.widgets.dialogs import PromptDialog, Switch
@@ -60,14 +60,8 @@ class FilesDialog(ModalScreen[str | None]):
         total = f"  {len(files):,} file{'s' if len(files) != 1 else ''}, {size_text(sum(each.size for each in files))}"
         title = line(Span(f"Files of {self.run_name}", Tone.TITLE), muted(total))
         self.query_one("#text", SpanBlock).show(lambda _width: (title,))
-        keys = line(
-            Span("Enter", Tone.KEY),
-            muted(" saves it  "),
-            Span("a", Tone.KEY),
-            muted(" saves all  "),
-            Span("Esc", Tone.KEY),
-            muted(" cancels"),
-        )
+        gap = muted("  ")
+        keys = (*hint("Enter", " saves it", "take"), gap, *hint("a", " saves all", "take_all"), gap, *hint("Esc", " cancels", "cancel"))
         self._say(keys)
         self.query_one(LineTable).show(self.now())
 

@@ -67,9 +67,8 @@ class GroupScreen(TableScreen[AgentRun]):
             await self.services.feed.open_group(self.group_name)
         except NodusError as error:
             self._problem = error.detail
-            self.notice(
-                f"! The runs of {self.group_name} cannot be read: {error.detail}. Esc goes back; opening it again tries again.", Tone.BAD
-            )
+            again = f"{self.key('back')} goes back; opening it again tries again."
+            self.notice(f"! The runs of {self.group_name} cannot be read: {error.detail}. {again}", Tone.BAD)
         self.show()
 
     def crumbs(self) -> tuple[str, ...]:
@@ -121,14 +120,14 @@ class GroupScreen(TableScreen[AgentRun]):
 
     def problem(self) -> str:
         """Why the runs cannot be read."""
-        return f"{self._problem}. Esc goes back; opening the group again tries again." if self._problem else ""
+        return f"{self._problem}. {self.key('back')} goes back; opening the group again tries again." if self._problem else ""
 
     def empty_lines(self) -> tuple[Line, ...]:
         """A group may be gone, or have no runs yet."""
         if not self._problem and not self.state.loaded:
             return (line(muted("Reading the runs…")),)
         if not self._problem and self.state.gone:
-            return (line(f"There is no group {self.group_name} any more. "), line(Span("Esc", Tone.KEY), muted(" goes back.")))
+            return (line(f"There is no group {self.group_name} any more. "), self.hint("back", " goes back."))
         return super().empty_lines()
 
     def nothing(self) -> tuple[Line, ...]:

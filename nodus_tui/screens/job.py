@@ -85,7 +85,7 @@ class JobScreen(ViewScreen):
         if self._problem:
             return (line(muted(f"the log cannot be read: {self._problem}")),)
         following = self.part("log", TextPane).is_vertical_scroll_end
-        words = "the log is whole" if self.tail.ended else "the log follows" if following else "G follows the log again"
+        words = "the log is whole" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
         return (line(muted(words)),)
 
     def moving(self) -> bool:
@@ -96,7 +96,8 @@ class JobScreen(ViewScreen):
         """Facts and log."""
         job, now = self.job, self.services.now()
         if job is None:
-            gone = line(f"There is no job {self.job_name} any more. Esc goes back.") if self.services.feed.jobs.loaded else ()
+            loaded = self.services.feed.jobs.loaded
+            gone = line(f"There is no job {self.job_name} any more. ", *self.hint("back", " goes back.")) if loaded else ()
             self.part("facts", SpanBlock).show(lambda _width: (gone,))
         else:
             most = _FACT_LINES + len(score_lines(job))

@@ -11,7 +11,7 @@ from nodus_tui.screens.job import JobScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.any_job import AnyJob
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.jobs import job_facts
 from nodus_tui.view_state.key_actions import View
 
@@ -41,7 +41,7 @@ class JobsScreen(TableScreen[AnyJob]):
 
     def nothing(self) -> tuple[Line, ...]:
         """How the first job comes about."""
-        return (line("No jobs yet."), (), line(Span("l", Tone.KEY), "  estimates a spec file and launches it"))
+        return (line("No jobs yet."), (), self.hint("launch", "  estimates a spec file and launches it"))
 
     def open_item(self, item: AnyJob) -> None:
         """The job and its log."""

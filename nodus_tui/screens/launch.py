@@ -24,7 +24,7 @@ from nodus_tui.contract.spec_loading.loader import read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.launch_check import Standing, Target, standing_of
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.estimates import estimate_lines, estimated_name, estimated_target, existing_lines, fault_count, fault_lines
 from nodus_tui.view_state.key_actions import View
@@ -125,15 +125,12 @@ class LaunchDialog(ModalScreen[str | None]):
             lambda _width: (line(Span("Launch a spec file", Tone.TITLE), muted("  nothing starts before you have seen its estimate")),)
         )
         self._say(
-            line(
-                Span("Enter", Tone.KEY),
-                muted(" estimates  "),
-                Span("↑ ↓", Tone.KEY),
-                muted(" choose  "),
-                Span("Tab", Tone.KEY),
-                muted(" takes the path  "),
-                Span("Esc", Tone.KEY),
-                muted(" cancels"),
+            (
+                *hint("Enter", " estimates", "submit"),
+                *line(muted("  "), Span("↑ ↓", Tone.KEY), muted(" choose  ")),
+                *hint("Tab", " takes the path", "take"),
+                muted("  "),
+                *hint("Esc", " cancels", "cancel"),
             )
         )
         self.query_one(LineTable).show_empty((line(muted("Looking for spec files…")),))
@@ -174,9 +171,13 @@ class LaunchDialog(ModalScreen[str | None]):
         """A click on the chosen suggestion."""
         self.dismiss(str(self.folder / event.key))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self) -> None:
+        """See action_submit."""
+        self.action_submit()
+
+    def action_submit(self) -> None:
         """The typed path where it names something, else the chosen suggestion."""
-        typed = event.value.strip()
+        typed = self.query_one(Input).value.strip()
         path = self.folder / Path(typed).expanduser() if typed else None
         if path is not None and path.exists():
             self.dismiss(str(path))
@@ -229,11 +230,11 @@ class EstimateScreen(ViewScreen):
         if self._working:
             return (line(muted(self._working)),)
         if self._bundle is None:
-            return (line(Span("r", Tone.KEY), muted(" reads the file again  "), Span("Esc", Tone.KEY), muted(" goes back")),)
+            return (line(*self.hint("reload", " reads the file again"), "  ", *self.hint("leave", " goes back")),)
         if self._standing.opens:
-            return (line(strong(self._standing.opens.name), " exists: ", Span("Enter", Tone.KEY), " opens it, nothing is launched"),)
+            return (line(strong(self._standing.opens.name), " exists: ", *self.hint("start", " opens it, nothing is launched")),)
         made = [estimated_name(each) for each in self._estimates if estimated_target(each) not in self._standing.existing]
-        return (line(Span("Enter", Tone.KEY), " launches ", strong(", ".join(made))),) if made else ()
+        return (line(*self.hint("start", " launches "), strong(", ".join(made))),) if made else ()
 
     def offer(self) -> Offer:
         """Enter is offered for what it does, and only where it does something."""
@@ -278,7 +279,7 @@ class EstimateScreen(ViewScreen):
         if self._working:
             return [line(muted(self._working))]
         if self._faults:
-            return [line(Span(fault_count(self._faults), Tone.WARN)), (), *fault_lines(self._faults)]
+            return [line(Span(fault_count(self._faults, self.key("reload")), Tone.WARN)), (), *fault_lines(self._faults)]
         lines: list[Line] = [line(Span(self._problem, Tone.WARN if self._bundle else Tone.BAD)), ()] if self._problem else []
         standing = existing_lines([target.name for target in self._standing.existing], self._standing.older)
         lines.extend((*standing, ()) if standing else ())
@@ -310,7 +311,7 @@ class EstimateScreen(ViewScreen):
     async def do_start(self) -> None:
         """Launch."""
         if self._bundle is None or self._working:
-            self.notice("There is nothing to launch yet: mend the file and press r.", Tone.WARN)
+            self.notice(f"There is nothing to launch yet: mend the file and press {self.key('reload')}.", Tone.WARN)
             return
         if self._standing.opens:
             self.app.pop_screen()

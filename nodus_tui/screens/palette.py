@@ -70,6 +70,7 @@ class ActionChooser(ModalScreen[str | None]):
             entry.cursor_blink = False
             yield entry
             table: LineTable[KeyAction] = LineTable(self.rows, self.now(), widget_id="actions")
+            table.one_click = True
             table.styles.height = min(_MOST_LINES, len(self.actions) + 1)
             yield table
             yield SpanBlock(widget_id="whole", keep_height=True)

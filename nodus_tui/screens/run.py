@@ -125,7 +125,7 @@ class RunScreen(ViewScreen):
             pane.show(wrapped((line(f"The conversation cannot be read: {self._problem}"),), pane.text_width))
             return
         if self.state.run is None and self.group.loaded:
-            pane.show((line(f"There is no run {self.state.name} any more. Esc goes back."),))
+            pane.show((line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),))
             return
         if self.state.transcript is None:
             pane.show((line(muted("Reading the conversation…")),))

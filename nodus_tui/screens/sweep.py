@@ -142,7 +142,7 @@ class SweepScreen(TableScreen[CellNow]):
 
     def problem(self) -> str:
         """Why the cells cannot be read."""
-        return f"{self._problem}. Esc goes back; opening the sweep again tries again." if self._problem else ""
+        return f"{self._problem}. {self.key('back')} goes back; opening the sweep again tries again." if self._problem else ""
 
     def nothing(self) -> tuple[Line, ...]:
         """A sweep has cells from the beginning on."""
@@ -161,7 +161,7 @@ class SweepScreen(TableScreen[CellNow]):
         sweep = self.state.sweep
         if sweep is None:
             gone = self.services.feed.sweeps.loaded
-            return (line(f"There is no sweep {self.state.name} any more. Esc goes back."),) if gone else ()
+            return (line(f"There is no sweep {self.state.name} any more. ", *self.hint("back", " goes back.")),) if gone else ()
         return _one_line_each(sweep_facts(sweep, self.services.now(), width), len(sweep_why(sweep)), width)
 
     def current(self) -> CellNow | None:

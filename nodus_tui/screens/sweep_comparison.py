@@ -14,7 +14,7 @@ from nodus_tui.contract.results import PairedDifference
 from nodus_tui.contract.sweep_results import PooledCells
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.statistics.comparing import compared, means_of_group
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweep_comparing import comparison_lines
 from nodus_tui.view_state.wrapping import wrapped
@@ -32,7 +32,7 @@ class ComparisonDialog(ModalScreen[None]):
 
     def __init__(self, lines: Sequence[Line]) -> None:
         super().__init__()
-        self.lines = (line(Span("Two cells compared", Tone.TITLE), muted("   Esc closes")), (), *lines)
+        self.lines = (line(Span("Two cells compared", Tone.TITLE), muted("   "), *hint("Esc", " closes", "close")), (), *lines)
 
     def compose(self) -> ComposeResult:
         """One text, which scrolls where it is higher than the terminal."""

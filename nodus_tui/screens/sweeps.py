@@ -11,7 +11,7 @@ from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen, offer_of
 from nodus_tui.screens.table_screen import TableScreen
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.sweeps import sweep_facts
 from nodus_tui.widgets.key_bar import Offer
@@ -45,7 +45,7 @@ class SweepsScreen(TableScreen[Sweep]):
         return (
             line("No sweeps yet."),
             (),
-            line(Span("l", Tone.KEY), "  estimates a spec file and launches it"),
+            self.hint("launch", "  estimates a spec file and launches it"),
             line(muted("or, in a shell:  nodus-tui run -f FILE   with a Sweep in it")),
         )
 

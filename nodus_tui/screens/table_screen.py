@@ -178,8 +178,7 @@ class TableScreen(RowsScreen, Generic[Item]):
             return (
                 line(
                     f"No {self.ITEM} passes the filter. ",
-                    Span("/", Tone.KEY),
-                    muted(" then "),
+                    *self.hint("filter", " then "),
                     Span("Esc", Tone.KEY),
                     muted(" takes it away."),
                 ),

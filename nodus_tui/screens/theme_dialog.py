@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 
 from nodus_tui.appearance import ThemeChoice
 from nodus_tui.contract.errors import Fault
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import GROUP_SIGNS, VERDICT_SIGNS
@@ -81,7 +81,7 @@ class ThemeDialog(ModalScreen[str | None]):
         title = line(Span("Theme", Tone.TITLE), muted("  shown as you move"))
         self.query_one("#text", SpanBlock).show(lambda width: wrapped((title, *self._remarks()), width))
         self.query_one("#sample", SpanBlock).show(lambda width: wrapped(_sample(), width))
-        keys = line(Span("Enter", Tone.KEY), muted(" keeps it  "), Span("Esc", Tone.KEY), muted(" takes the one before"))
+        keys = (*hint("Enter", " keeps it", "take"), muted("  "), *hint("Esc", " takes the one before", "cancel"))
         self.query_one("#problem", SpanBlock).show(lambda width: wrapped((keys,), width))
         table = self.query_one(LineTable)
         table.show(self.now())

@@ -180,13 +180,13 @@ class BudgetsState:
             counts[sign_of(budget)] = counts.get(sign_of(budget), 0) + 1
         return joined([line(Span(f"{counts[sign]} {sign.word.lower()}", sign.tone)) for sign in BUDGET_SIGNS.values() if sign in counts])
 
-    def words(self) -> Line:
+    def words(self, key: str = "B") -> Line:
         """For other views: how many block, and the key that shows them; nothing where none does."""
         count = sum(budget.status is not None and budget.status.blocking for budget in self.rows.items())
         if not count:
             return ()
         words = f"{count} budgets block" if count > 1 else "1 budget blocks"
-        return line(Span("B", Tone.KEY), Span(f" {BUDGET_SIGNS['blocking'].glyph} {words}", Tone.BAD))
+        return (Span(key, Tone.KEY, "do('budgets')"), Span(f" {BUDGET_SIGNS['blocking'].glyph} {words}", Tone.BAD, "do('budgets')"))
 
 
 def _notice_text(budget: Budget, percent: int) -> str:

@@ -31,6 +31,12 @@ class Span:
 
     text: str
     tone: Tone = Tone.PLAIN
+    does: str = ""
+    """The action of its screen that a click on it does. Only our own words have one: what others wrote is never a button."""
+
+    def saying(self, text: str) -> "Span":
+        """The same with another text."""
+        return Span(text, self.tone, self.does)
 
 
 Line = tuple[Span, ...]
@@ -46,6 +52,11 @@ def line(*parts: str | Span) -> Line:
 def muted(text: str) -> Span:
     """Secondary text."""
     return Span(text, Tone.MUTED)
+
+
+def hint(key: str, words: str, does: str) -> Line:
+    """A key and what it does, and a click on either does it too."""
+    return (Span(key, Tone.KEY, does), Span(words, Tone.MUTED, does))
 
 
 def strong(text: str) -> Span:
@@ -71,7 +82,7 @@ def line_width(spans: Line) -> int:
 
 def safe_line(spans: Line) -> Line:
     """The line with every span behind the one door for foreign text."""
-    return tuple(Span(safe_text(span.text), span.tone) for span in spans)
+    return tuple(span.saying(safe_text(span.text)) for span in spans)
 
 
 def cut_line(spans: Line, width: int) -> Line:
@@ -86,9 +97,19 @@ def cut_line(spans: Line, width: int) -> Line:
             kept.append(span)
             left -= needed
             continue
-        kept.append(Span(cut(span.text + ("…" if needed == left else ""), left), span.tone))
+        kept.append(span.saying(cut(span.text + ("…" if needed == left else ""), left)))
         break
     return tuple(span for span in kept if span.text)
+
+
+def at_cell(spans: Line, cell: int) -> Span | None:
+    """What stands in a cell of a line of safe text."""
+    for span in spans:
+        width = width_of(span.text)
+        if cell < width:
+            return span
+        cell -= width
+    return None
 
 
 def plain(spans: Line) -> str:

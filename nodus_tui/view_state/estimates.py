@@ -127,6 +127,6 @@ def existing_lines(names: Sequence[str], older: Sequence[str]) -> tuple[Line, ..
     return tuple(lines)
 
 
-def fault_count(faults: tuple[Fault, ...]) -> str:
-    """How many there are."""
-    return f"{len(faults)} fault{'' if len(faults) == 1 else 's'}; nothing was changed. Mend the file and press r to read it again."
+def fault_count(faults: tuple[Fault, ...], again: str) -> str:
+    """How many there are, and the key that reads the file again."""
+    return f"{len(faults)} fault{'' if len(faults) == 1 else 's'}; nothing was changed. Mend the file and press {again} to read it again."

@@ -20,7 +20,7 @@ from nodus_tui.view_state.any_job import (
     what_line,
     what_words,
 )
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.devices import given_words, waiting_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
@@ -186,10 +186,10 @@ class JobsState:
             [line(Span(f"{counts[phase]} {sign.word.lower()}", sign.tone)) for phase, sign in JOB_SIGNS.items() if phase in counts]
         )
 
-    def words(self) -> Line:
+    def words(self, key: str = "J") -> Line:
         """For other views: how many go on, and the key that shows them; nothing where there are none."""
         count = len(self.going())
-        return line(Span("J", Tone.KEY), muted(f" {count} job{'s' if count != 1 else ''} going")) if count else ()
+        return hint(key, f" {count} job{'s' if count != 1 else ''} going", "do('jobs')") if count else ()
 
 
 def job_facts(job: AnyJob, now: datetime, width: int) -> tuple[Line, ...]:

@@ -8,7 +8,7 @@ registry of views, and need no method.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from nodus_tui.view_state.key_moves import moving
+from nodus_tui.view_state.key_moves import MOVE_BY_ID, moving
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.views import VIEW_TITLES, Trait, View, destinations, views_with
 
@@ -210,7 +210,11 @@ def _with_keys(action: KeyAction, situation: Situation) -> KeyAction:
 
 
 def key_words(action_id: str, situation: Situation = USUAL) -> str:
-    """How a sentence names what a person presses for an action: its first key, or the way to it by the palette."""
+    """How a sentence names what a person presses: the first key of an action, or the way to it by the palette; the last one of a way to
+    move, for that is a letter which every keyboard has.
+    """
+    if action_id in MOVE_BY_ID:
+        return shown_key((situation.keys.get(action_id) or MOVE_BY_ID[action_id].keys)[-1])
     keys = _with_keys(_BY_ID[action_id], situation).keys
     if keys:
         return shown_key(keys[0])

@@ -60,9 +60,11 @@ def kill_run_question(run: AgentRun) -> Question:
     return Question(f"Kill run {run.name}?", tuple(lines), "Kill")
 
 
-def quit_question(unfinished: tuple[AgentGroup, ...], sweeps: Sequence[str] = (), *, starts_anew: bool = False) -> Question:
+def quit_question(
+    unfinished: tuple[AgentGroup, ...], sweeps: Sequence[str] = (), *, starts_anew: bool = False, resume: str = "u"
+) -> Question:
     """Leaving while this process runs the work. `sweeps` are those that go on, by name. `starts_anew`: what is left is not gone on with, as
-    in the demonstration.
+    in the demonstration. `resume` is the key that lets it go on later.
     """
     spending = sorted((group for group in unfinished if status_of(group).going), key=lambda group: -status_of(group).going)
     stalled = [group for group in unfinished if not status_of(group).going and status_of(group).phase is GroupPhase.STALLED]
@@ -81,7 +83,7 @@ def quit_question(unfinished: tuple[AgentGroup, ...], sweeps: Sequence[str] = ()
     if starts_anew:
         lines.append(line(muted("The demonstration starts anew each time: what stands here now is removed then.")))
     else:
-        lines.append(line(muted("Everything is kept; start the console again and press u to go on.")))
+        lines.append(line(muted(f"Everything is kept; start the console again and press {resume} to go on.")))
     return Question("Stop the work and quit?", tuple(lines), "Stop and quit")
 
 

@@ -217,7 +217,7 @@ class SweepsState:
             [line(Span(f"{counts[phase]} {sign.word.lower()}", sign.tone)) for phase, sign in GROUP_SIGNS.items() if phase in counts]
         )
 
-    def words(self) -> Line:
+    def words(self, key: str = "W") -> Line:
         """For other views: how many go on or stall, and the key that shows them; nothing where there are none."""
         stalled = sum(sweep_status(sweep).phase is GroupPhase.STALLED for sweep in self.rows.items())
         going = len(self.going()) - stalled
@@ -225,7 +225,7 @@ class SweepsState:
             line(muted(f"{going} sweep{'s' if going != 1 else ''} going")) if going else (),
             line(Span(f"{GROUP_SIGNS[GroupPhase.STALLED].glyph} {stalled} stalled", Tone.WARN)) if stalled else (),
         ]
-        return line(Span("W ", Tone.KEY), *joined(parts, ", ")) if going or stalled else ()
+        return line(Span(f"{key} ", Tone.KEY, "do('sweeps')"), *joined(parts, ", ")) if going or stalled else ()
 
 
 def resting(sweep: Sweep) -> bool:

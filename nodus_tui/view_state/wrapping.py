@@ -54,7 +54,7 @@ def _start(spans: Line, count: int) -> Line:
     kept: list[Span] = []
     for span in spans:
         if count > 0:
-            kept.append(Span(span.text[:count], span.tone))
+            kept.append(span.saying(span.text[:count]))
         count -= len(span.text)
     return tuple(kept)
 
@@ -74,25 +74,25 @@ def _after(shown: Line, start: str) -> Line:
     for span in shown:
         text = span.text[min(skipped, len(span.text)) :]
         skipped = max(0, skipped - len(span.text))
-        spans.append(Span(text if spans and any(each.text for each in spans) else text.lstrip(" "), span.tone))
+        spans.append(span.saying(text if spans and any(each.text for each in spans) else text.lstrip(" ")))
     return tuple(span for span in spans if span.text)
 
 
 def _broken(shown: Line, width: int) -> list[Line]:
-    """Break the words, then give each character its tone again: wrapping only ever leaves out spaces."""
-    tones = [(char, span.tone) for span in shown for char in span.text]
+    """Break the words, then give each character its span again: wrapping only ever leaves out spaces."""
+    owners = [(char, span) for span in shown for char in span.text]
     place = 0
     lines: list[Line] = []
     for text in wrap(plain(shown), width):
         spans: list[Span] = []
         for char in text:
-            while tones[place][0] != char:
+            while owners[place][0] != char:
                 place += 1
-            tone = tones[place][1]
+            owner = owners[place][1]
             place += 1
-            if spans and spans[-1].tone is tone:
-                spans[-1] = Span(spans[-1].text + char, tone)
+            if spans and (spans[-1].tone, spans[-1].does) == (owner.tone, owner.does):
+                spans[-1] = owner.saying(spans[-1].text + char)
             else:
-                spans.append(Span(char, tone))
+                spans.append(owner.saying(char))
         lines.append(tuple(spans))
     return lines

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted, strong
 from nodus_tui.view_state.key_actions import USUAL, VIEW_TITLES, Situation, View, actions_of, opened_view
 from nodus_tui.view_state.key_moves import moving
 from nodus_tui.view_state.key_names import shown_key
@@ -185,18 +185,23 @@ class PromptDialog(AskingScreen[tuple[str, bool] | None]):
         below = (
             line(Span(f"! {problem}", Tone.BAD))
             if problem
-            else line(Span("Enter", Tone.KEY), muted(" does it  "), Span("Esc", Tone.KEY), muted(" cancels"))
+            else (*hint("Enter", " does it", "submit"), muted("  "), *hint("Esc", " cancels", "cancel"))
         )
         lines: list[Line] = [self.remark(value), (), below] if self.remark is not None and not problem else [below]
         if self.switch is not None:
             holds, other = self.switch.on if self.switched else self.switch.off
-            lines += [(), line(holds), line(Span("Tab", Tone.KEY), muted(f" {other}"))]
+            lines += [(), line(holds), hint("Tab", f" {other}", "switch")]
         self.query_one("#problem", SpanBlock).show(lambda width: wrapped(lines, width))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self) -> None:
         """Give it back where nothing is wrong with it."""
-        if not self.problem(event.value):
-            self.dismiss((event.value, self.switched))
+        self.action_submit()
+
+    def action_submit(self) -> None:
+        """The same by a click."""
+        value = self.query_one(Input).value
+        if not self.problem(value):
+            self.dismiss((value, self.switched))
 
     def action_switch(self) -> None:
         """Turn the switch."""
@@ -240,7 +245,7 @@ class HelpOverlay(ModalScreen[None]):
 
 def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
     """The help of a view."""
-    lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   Esc closes")), ()]
+    lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   "), *hint("Esc", " closes", "close")), ()]
     for action in actions_of(view, situation):
         keys = " ".join(shown_key(key) for key in action.keys) or (f":{action.id}" if opened_view(action.id) else "palette")
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width
+from nodus_tui.view_state.cells import Line, Span, hint, line_width, muted
 from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
 from nodus_tui.view_state.key_names import shown_key
 
@@ -28,7 +28,7 @@ NOTHING_SPECIAL = Offer()
 
 def _words(action: KeyAction, offer: Offer) -> Line:
     key = shown_key(action.keys[0]) if action.keys else f":{action.id}"
-    return line(Span(key, Tone.KEY), Span(f" {offer.words.get(action.id, action.word)}  ", Tone.MUTED))
+    return (*hint(key, f" {offer.words.get(action.id, action.word)}", f"do('{action.id}')"), muted("  "))
 
 
 def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, situation: Situation = USUAL) -> Line:
@@ -51,4 +51,4 @@ def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, situation: 
     spans: list[Span] = [Span(" ")]
     for action_id in (*kept, *(always for always in _ALWAYS if always in shown)):
         spans.extend(shown[action_id])
-    return (*spans[:-1], Span(spans[-1].text.rstrip(), spans[-1].tone))
+    return tuple(spans[:-1])

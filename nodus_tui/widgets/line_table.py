@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -19,9 +19,12 @@ from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
 from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
+from nodus_tui.widgets.span_block import clicked
 
 _MARGIN = 2
 """Cells before the first column: the cursor's own mark stands there, so that it needs no colour."""
+_EMPTY_AT = Offset(2, 2)
+"""Where the words begin that stand in a table without rows."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
         self._header: tuple[str, bool, int] | None = None
+        self.one_click = False
+        """Whether one click opens, as in a menu."""
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
         self.lines_refreshed = 0
@@ -245,9 +250,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         return self._cells_strip(paint, drawn.cells, width, line_mark=drawn.mark, base=paint.cursor if drawn.mark else ground)
 
     def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
-        if len(self.rows) or not 2 <= y < 2 + len(self._empty):
+        if len(self.rows) or not _EMPTY_AT.y <= y < _EMPTY_AT.y + len(self._empty):
             return Strip.blank(width, ground)
-        return paint.strip((Span("  "), *self._empty[y - 2]), width, base=ground)
+        return paint.strip((Span(" " * _EMPTY_AT.x), *self._empty[y - _EMPTY_AT.y]), width, base=ground)
 
     def _cells_strip(self, paint: Paint, cells: Sequence[Line], width: int, *, line_mark: str, base: Style) -> Strip:
         segments: list[Segment] = paint.segments((Span(line_mark.ljust(_MARGIN), Tone.KEY),), _MARGIN, base=base)
@@ -326,12 +331,15 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         if keys:
             self.sort_by(keys[(at + 1) % len(keys)])
 
-    def on_click(self, event: events.Click) -> None:
-        """Select, or open what is selected; a title sorts."""
+    async def on_click(self, event: events.Click) -> None:
+        """Select, or with a double click open; a title sorts."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
         event.stop()
+        if not len(self.rows):
+            await clicked(self, self._empty, offset - _EMPTY_AT)
+            return
         if offset.y == 0:
             key = self._column_at(offset.x)
             if key is not None:
@@ -340,7 +348,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         index = offset.y - 1 + self.scroll_offset.y
         if index >= len(self.rows):
             return
-        if self.rows.key_at(index) == self.cursor_key and event.chain > 1:
+        if self.one_click or (self.rows.key_at(index) == self.cursor_key and event.chain > 1):
+            self.move_to(index)
             self.post_message(self.RowOpened(self, self.rows.key_at(index)))
             return
         self.move_to(index)

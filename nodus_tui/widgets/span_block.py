@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from textual import events
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nodus_tui.view_state.cells import Line
+from nodus_tui.view_state.cells import Line, at_cell, safe_line
 from nodus_tui.widgets.paint import ground_of, paint_of
 
 Build = Callable[[int], Sequence[Line]]
@@ -58,6 +58,12 @@ class SpanBlock(Widget):
                 self.lines_refreshed += 1
                 self.refresh(Region(0, y, width, 1))
 
+    async def on_click(self, event: events.Click) -> None:
+        """A click on words that do something does it."""
+        offset = event.get_content_offset(self)
+        if offset is not None and await clicked(self, self._lines, offset):
+            event.stop()
+
     @property
     def lines(self) -> tuple[Line, ...]:
         """What is shown."""
@@ -67,3 +73,12 @@ class SpanBlock(Widget):
         """One line of the block."""
         shown = self._lines[y] if y < len(self._lines) else ()
         return paint_of(self).strip(shown, self.size.width, base=ground_of(self))
+
+
+async def clicked(widget: Widget, lines: Sequence[Line], offset: Offset) -> bool:
+    """Do what a click on a widget's lines does; says whether that is anything."""
+    span = at_cell(safe_line(lines[offset.y]), offset.x) if 0 <= offset.y < len(lines) else None
+    if span is None or not span.does:
+        return False
+    await widget.screen.run_action(span.does)
+    return True

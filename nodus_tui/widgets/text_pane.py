@@ -14,6 +14,7 @@ from textual.strip import Strip
 from nodus_tui.view_state.cells import Line, plain, safe_line
 from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.widgets.paint import ground_of, paint_of
+from nodus_tui.widgets.span_block import clicked
 
 
 class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
@@ -76,7 +77,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
             if before != after:
                 self.lines_refreshed += 1
                 self.refresh(Region(0, y, self.size.width, 1))
-        # Only after the next layout does the pane know how far it scrolls. Who was at the end of a text that fitted was at its beginning too.
+        # Only after the next layout does the pane know how far it scrolls. At the end of a text that fitted one is at its beginning too.
         if at_end and (self.follow or resized_at) and len(new) != len(old):
             self.call_after_refresh(self.action_to_end)
         elif resized_at is not None:
@@ -98,6 +99,12 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         """Note whether that is the end."""
         super().watch_scroll_y(old_value, new_value)
         self._at_end = round(new_value) >= self.max_scroll_y
+
+    async def on_click(self, event: events.Click) -> None:
+        """A click on words that do something does it."""
+        offset = event.get_content_offset(self)
+        if offset is not None and await clicked(self, self._lines, offset + self.scroll_offset):
+            event.stop()
 
     def render_line(self, y: int) -> Strip:
         """One line of the viewport."""

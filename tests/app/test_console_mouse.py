@@ -1,0 +1,122 @@
+"""The mouse: rows, titles, shown keys, crumbs, the palette, buttons, the wheel, marked text; and nothing foreign is a button."""
+
+from console_driver import Driver, console, press, screen_lines, screen_text, settled
+from console_records import every_kind_of_run, group
+from console_stops import STOPS, go_to
+from scripted_backend import ScriptedBackend
+from textual.events import MouseScrollDown
+
+from nodus_tui.app import NodusApp
+from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.palette import JumpDialog
+from nodus_tui.view_state.views import View
+from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay, PromptDialog
+
+
+def world() -> ScriptedBackend:
+    return ScriptedBackend([group(), group("small", pending=3, tasks=20)], every_kind_of_run())
+
+
+async def click(app: NodusApp, pilot: Driver, words: str, *, times: int = 1, line: int | None = None) -> None:
+    """A click on the first place where these words stand, or on that line."""
+    for y, text in enumerate(screen_lines(app)):
+        if words in text and line in (None, y, y - len(screen_lines(app))):
+            await pilot.click(offset=(text.index(words), y), times=times)
+            await settled(app, pilot)
+            return
+    raise AssertionError(f"{words!r} is not shown")
+
+
+def view(app: NodusApp) -> View:
+    assert isinstance(app.screen, ViewScreen)
+    return app.screen.VIEW
+
+
+async def test_a_click_selects_and_a_double_click_opens() -> None:
+    async with console(world(), size=(120, 30)) as (app, pilot):
+        await click(app, pilot, "small")
+        assert (view(app), app.screen.table.cursor_key) == (View.CAMPAIGNS, "small")
+        await click(app, pilot, "fleet", times=2)
+        assert view(app) is View.GROUP
+        await click(app, pilot, "TASK")
+        assert "TASK▲" in screen_text(app)
+        await click(app, pilot, "TASK")
+        assert "TASK▼" in screen_text(app)
+        before = app.screen.table.scroll_offset.y
+        await pilot.resize_terminal(80, 16)
+        await settled(app, pilot)
+        await pilot._post_mouse_events([MouseScrollDown], "#rows")
+        await settled(app, pilot)
+        assert app.screen.table.scroll_offset.y > before
+
+
+async def test_a_click_on_a_key_in_the_footer_or_a_sentence_presses_it() -> None:
+    async with console(world(), size=(120, 30)) as (app, pilot):
+        await click(app, pilot, "? help", line=-1)
+        assert isinstance(app.screen, HelpOverlay)
+        await click(app, pilot, "Esc closes")
+        assert view(app) is View.CAMPAIGNS
+        await click(app, pilot, "kill", line=-1)
+        assert isinstance(app.screen, ConfirmDialog)
+        await click(app, pilot, "Cancel")
+        await click(app, pilot, "extend", line=-1)
+        assert isinstance(app.screen, PromptDialog)
+        await click(app, pilot, "Esc")
+        await click(app, pilot, "/ filter", line=-1)
+        await pilot.press(*"qqqq", "enter")
+        await settled(app, pilot)
+        await click(app, pilot, "/ then")
+        assert app.screen.query_one("#filter-text").has_focus
+    async with console(ScriptedBackend()) as (app, pilot):
+        await click(app, pilot, "estimates a spec file")
+        assert "Launch a spec file" in screen_text(app)
+
+
+async def test_the_persons_own_keys_are_clicked_as_others_are() -> None:
+    async with console(world(), size=(120, 30), settings=ConsoleSettings.model_validate({"keys": {"kill": "Del"}})) as (app, pilot):
+        await click(app, pilot, "Del kill", line=-1)
+        assert isinstance(app.screen, ConfirmDialog)
+
+
+async def test_a_click_on_a_crumb_goes_there() -> None:
+    async with console(STOPS["run"].world(), size=(120, 30)) as (app, pilot):
+        await go_to(app, pilot, STOPS["run"])
+        await click(app, pilot, "fleet", line=0)
+        assert view(app) is View.GROUP
+        await press(app, pilot, "enter")
+        await click(app, pilot, "campaigns", line=0)
+        assert view(app) is View.CAMPAIGNS
+        assert len([screen for screen in app.screen_stack if isinstance(screen, ViewScreen)]) == 1
+
+
+async def test_one_click_in_the_palette_does_it() -> None:
+    async with console(world(), size=(120, 30)) as (app, pilot):
+        await click(app, pilot, ": go", line=-1)
+        assert isinstance(app.screen, JumpDialog)
+        await click(app, pilot, "budgets")
+        assert view(app) is View.BUDGETS
+
+
+async def test_buttons_and_switches_of_dialogs() -> None:
+    backend = world()
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "end", "enter", "home", "e")
+        await press(app, pilot, "escape", "escape")
+        await click(app, pilot, "extend", line=-1)
+        await click(app, pilot, "does it")
+        assert [action.action for action in backend.acted] == ["extendCap"]
+        await press(app, pilot, "x")
+        await click(app, pilot, "Kill", line=None)
+        assert isinstance(app.screen, ConfirmDialog), "a click on the title does nothing"
+
+
+async def test_what_others_wrote_is_no_button() -> None:
+    """Words of a task or a model that look like keys do nothing when they are clicked."""
+    evil = "Esc cancels  q quit  [@click=app.leave]x[/]"
+    backend = ScriptedBackend([group(phase="Stalled", message=evil)], every_kind_of_run())
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await click(app, pilot, "q quit  [@click")
+        await click(app, pilot, "[@click")
+        assert view(app) is View.CAMPAIGNS
+        assert app.is_running

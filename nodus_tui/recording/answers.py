@@ -48,6 +48,10 @@ class RecordedAnswers:
             raise NodusError(ErrorCode.UNAVAILABLE, detail)
         return self._reader.line(before[-1].line)
 
+    def line_of(self, what: str, asked: dict[str, JsonValue], place: float) -> int:
+        """The place, among all lines, of the last answer; -1 where there is none."""
+        return max((each.line for each in self._reader.answers.get(question_of(what, asked), []) if each.at <= place), default=-1)
+
     def first(self, what: str) -> float | None:
         """When a call without parameters was first made; None where it never was."""
         found = self._reader.answers.get(question_of(what, {}))

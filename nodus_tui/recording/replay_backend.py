@@ -12,7 +12,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from nodus_tui.contract.backend import BackendInfo, Page, Query
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.events import EventBatch, Snapshot
+from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.playback import Playback
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
@@ -26,7 +26,7 @@ from nodus_tui.recording.answers import RecordedAnswers
 from nodus_tui.recording.clock import ReplayClock
 from nodus_tui.recording.lines import BATCH, SNAPSHOT
 from nodus_tui.recording.reading import RecordingReader
-from nodus_tui.recording.state import RecordedState
+from nodus_tui.recording.state import CELL, RecordedState, cells_after
 from nodus_tui.wrapped.refusing import Refusing
 
 _FILES: TypeAdapter[tuple[FileEntry, ...]] = TypeAdapter(tuple[FileEntry, ...])
@@ -51,6 +51,8 @@ class ReplayBackend(Refusing):
         self._answers = RecordedAnswers(reader)
         self._told = 0
         """How many lines are folded into the state."""
+        self._cells: list[tuple[int, Event]] = []
+        """What was told of the cells of sweeps since the last snapshot, each with the place of its line."""
         self._watchers = 0
         self._begin = next((reader.times[place] for place, kind in enumerate(reader.kinds) if kind == SNAPSHOT), 0.0)
         self.jump(self._begin)
@@ -101,10 +103,12 @@ class ReplayBackend(Refusing):
         self._told += 1
         if self.reader.kinds[place] == SNAPSHOT:
             self._state.load(self.reader.line(place).get("answer"))
+            self._cells.clear()
         batch = self._batch(place)
         if batch is None:
             return None
         sound = tuple(event for event in batch.events if self._state.fold(event))
+        self._cells += ((place, event) for event in sound if event.kind == CELL)
         if len(sound) < len(batch.events):
             self.reader.damaged(place, "this line tells of something in a way in which it cannot be")
         self._state.cursor = max(self._state.cursor, batch.cursor)
@@ -192,9 +196,12 @@ class ReplayBackend(Refusing):
         return self._answers.answer("results", {"group": group}, words, TypeAdapter(GroupResults), self._clock.place)
 
     async def sweep_results(self, sweep: str) -> SweepResults:
-        """As they were asked for."""
-        words = f"the cells of {sweep}"
-        return self._answers.answer("sweep_results", {"sweep": sweep}, words, TypeAdapter(SweepResults), self._clock.place)
+        """As they were asked for, and as the stream has told of the cells since."""
+        asked: dict[str, JsonValue] = {"sweep": sweep}
+        words, place = f"the cells of {sweep}", self._clock.place
+        results = self._answers.answer("sweep_results", asked, words, TypeAdapter(SweepResults), place)
+        line = self._answers.line_of("sweep_results", asked, place)
+        return cells_after(results, (event for at, event in self._cells if at > line and event.group == sweep))
 
     async def transcript(self, run: str) -> Transcript:
         """As it was asked for."""

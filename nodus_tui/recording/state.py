@@ -9,6 +9,7 @@ from nodus_tui.contract.base import camel_case
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
+from nodus_tui.contract.sweep_results import SweepCell, SweepResults
 
 Document = dict[str, JsonValue]
 
@@ -24,6 +25,21 @@ def _snapshot_fields() -> dict[str, str]:
 
 
 FIELDS = _snapshot_fields()
+
+
+CELL = "SweepCell"
+"""The kind under which the stream tells of a sweep's cells, which are in no snapshot."""
+
+_SOME_CELL: Document = {
+    "name": "some",
+    "kind": "AgentGroup",
+    "launched": False,
+    "axes": {},
+    "phase": "Pending",
+    "capUSD": "0",
+    "costUSD": "0",
+    "sandboxUSD": "0",
+}
 
 
 class RecordedState:
@@ -46,6 +62,8 @@ class RecordedState:
 
     def fold(self, event: Event) -> bool:
         """Take one event; says whether the object that it tells of stays as its kind says. One that would not is as it was before."""
+        if event.kind == CELL:
+            return _fits_a_cell(event.status)
         known = self._documents.get(event.kind)
         if known is None:
             return True
@@ -101,6 +119,24 @@ def resource_of(kind: str, document: Document) -> Resource | None:
     except (ValidationError, RecursionError, KeyError):
         return None
     return found if found.status is not None else None
+
+
+def cells_after(results: SweepResults, changes: Iterable[Event]) -> SweepResults:
+    """The results with what the stream told of the cells since."""
+    cells = {cell.name: cell for cell in results.cells}
+    for event in changes:
+        known = cells.get(event.name)
+        if known is not None:
+            cells[event.name] = SweepCell.model_validate({**known.to_document(), **event.status})
+    return results.model_copy(update={"cells": tuple(cells.values())})
+
+
+def _fits_a_cell(status: Document) -> bool:
+    try:
+        SweepCell.model_validate({**_SOME_CELL, **status})
+    except (ValidationError, RecursionError):
+        return False
+    return True
 
 
 def _merged(document: Document, part: str, changed: Document) -> JsonValue:

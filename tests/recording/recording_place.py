@@ -69,7 +69,7 @@ async def watch_until_rest(place: Recorded, cursor: int) -> None:
         async for _ in batches:
             place.steady.seconds += 1
             present = await place.local.snapshot()
-            rests = [group.status is not None and group.status.phase.at_rest for group in present.groups]
+            rests = [group.status is not None and group.status.phase.at_rest for group in (*present.groups, *present.sweeps)]
             if rests and all(rests) and place.backend._cursor >= present.cursor:
                 return
 

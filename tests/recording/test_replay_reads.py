@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from recording_place import BEGAN, Steady, played_to_end, recorded, replayed, watched_campaign
+from recording_place import BEGAN, Steady, played_to_end, recorded, replayed, watch_until_rest, watched_campaign
 from ways import bundle_of
 
 from nodus_tui.contract.actions import Kill
@@ -235,3 +235,47 @@ def test_pieces_of_a_log_are_put_together_whatever_their_order_and_overlap() -> 
     assert later is not None
     assert (part_of(later, 4).offset, part_of(later, 4).skipped, part_of(later, 4).text) == (10, 6, "xyz")
     assert put_together([]) is None
+
+
+SWEEP = """\
+apiVersion: nodus.dev/v1
+kind: Agent
+metadata: {name: solver}
+spec:
+  system: Calculate.
+  model: {families: [perfect], maxTokens: 100}
+  perRunMaxCostUSD: "0.10"
+---
+apiVersion: nodus.dev/v1
+kind: Sweep
+metadata: {name: both}
+spec:
+  maxCostUSD: "2.00"
+  matrix: {shards: 2}
+  template:
+    kind: AgentGroup
+    spec:
+      agent: solver
+      maxActive: 2
+      maxCostUSD: "0.50"
+      evaluation: {environment: nodus/arithmetic-v2@2.0.0, tasks: 2, seed: 7}
+"""
+
+
+async def test_cells_of_a_sweep_are_as_the_stream_told_since_somebody_asked(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        snapshot = await place.backend.snapshot()
+        place.steady.seconds += 1
+        await place.backend.apply(bundle_of(SWEEP))
+        early = await place.backend.sweep_results("both")
+        await watch_until_rest(place, snapshot.cursor)
+        final = await place.local.sweep_results("both")
+        assert {cell.phase for cell in early.cells} != {cell.phase for cell in final.cells}
+        async with replayed(place.path) as backend:
+            backend.jump(backend.playback.length)
+            assert [(cell.name, cell.phase, cell.cost_usd) for cell in (await backend.sweep_results("both")).cells] == [
+                (cell.name, cell.phase, cell.cost_usd) for cell in final.cells
+            ]
+            backend.jump(1)
+            assert (await backend.sweep_results("both")).cells == early.cells
+            assert [sweep.name for sweep in (await backend.snapshot()).sweeps] == ["both"]

@@ -27,14 +27,14 @@ _MACHINE_SECONDS = 2.0
 @click.command("record")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--for", "span", type=DurationType(), metavar="DURATION", help="End after this time, such as 10m.")
-@click.option("--until-rest", is_flag=True, help="End when no group and no job is at work.")
+@click.option("--until-rest", is_flag=True, help="End when no group, job or sweep is at work.")
 @click.option("--transcripts", is_flag=True, help="Also the conversation of each run that ends meanwhile: prompts and answers.")
 @click.option("--machine", is_flag=True, help="Also the GPUs and the machine, every two seconds.")
 @click.option(
     "--most-mib", type=click.IntRange(min=1, max=1_000_000), default=256, show_default=True, help="The recording ends at this size."
 )
 def command(file: Path, span: timedelta | None, most_mib: int, *, until_rest: bool, transcripts: bool, machine: bool) -> int:
-    """Record into FILE, which must be new, what the workspace does: every group, run, job and budget as it stands, and every change.
+    """Record into FILE, which must be new, what the workspace does: every group, run, job, sweep and budget as it stands, and every change.
 
     `nodus-tui replay FILE` shows it again. It ends at Ctrl-C, or as --for and --until-rest say. `nodus-tui --record FILE` records what
     you look at in the console.
@@ -88,6 +88,8 @@ class Follower:
         await self._backend.info()
         snapshot = await self._backend.snapshot()
         self._begin(snapshot)
+        for sweep in snapshot.sweeps:
+            await self._ask(self._backend.sweep_results(sweep.name))
         if self._until_rest and not self._working:
             return
         async with aclosing(cast("Any", self._backend.watch(after=snapshot.cursor))) as batches:
@@ -101,17 +103,21 @@ class Follower:
         groups = {("AgentGroup", each.name) for each in snapshot.groups if each.status is not None and not each.status.phase.at_rest}
         jobs = {("Job", each.name) for each in snapshot.jobs if each.status is not None and not each.status.ended}
         training = {("TrainingJob", each.name) for each in snapshot.training_jobs if each.status is not None and not each.status.ended}
-        self._working = groups | jobs | training
+        sweeps = {("Sweep", each.name) for each in snapshot.sweeps if each.status is not None and not each.status.phase.at_rest}
+        self._working = groups | jobs | training | sweeps
 
     async def _take(self, event: Event) -> None:
         phase = event.status.get("phase")
         key = (event.kind, event.name)
         if event.change == "Deleted":
             self._working.discard(key)
-        elif isinstance(phase, str) and event.kind in {"AgentGroup", "Job", "TrainingJob"}:
-            rests = GroupPhase(phase).at_rest if event.kind == "AgentGroup" else phase not in {"Pending", "Running", "Serving"}
+        elif isinstance(phase, str) and event.kind in {"AgentGroup", "Job", "TrainingJob", "Sweep"}:
+            grouped = event.kind in {"AgentGroup", "Sweep"}
+            rests = GroupPhase(phase).at_rest if grouped else phase not in {"Pending", "Running", "Serving"}
             (self._working.discard if rests else self._working.add)(key)
-            if rests and event.kind == "AgentGroup":
+            if event.kind == "Sweep" and (rests or event.change == "Created"):
+                await self._ask(self._backend.sweep_results(event.name))
+            elif rests and event.kind == "AgentGroup":
                 await self._ask(self._backend.results(event.name))
         elif isinstance(phase, str) and event.kind == "AgentRun" and self._transcripts and RunPhase(phase).ended:
             await self._ask(self._backend.transcript(event.name))

@@ -8,15 +8,21 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import settings
 
 _MODULE = "local_backend.hosting.scheduler_process"
 
 
 def pytest_configure() -> None:
-    """Signals mean the same in every test, also where the tests were started in the background or by something that ignores some."""
+    """Signals mean the same in every test, also where the tests were started in the background or by something that ignores some; and no
+    example is too slow.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for each in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(each, signal.SIG_DFL)
+    # How long an example takes says more about the machine than about what is tested.
+    settings.register_profile("unhurried", deadline=None)
+    settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(90)
 
 AGENTS = "---\n".join(
     SPEC.format(name="unused", family=family, tasks=1, active=1, run_cap="0.10", cap="1.00", agent=name).partition("---\n")[0]
-    for name, family in (("good", "perfect"), ("fair", "quick"), ("still", "slow"), ("ill", "broken"), ("calm", "steady"))
+    for name, family in (("good", "perfect"), ("fair", "quick"), ("ill", "broken"), ("calm", "steady"))
 )
 
 
@@ -32,6 +32,7 @@ def spec(
     cap: str = "10.00",
     cell_cap: str = "1.00",
     parallel: int = 2,
+    active: int = 10,
 ) -> str:
     evaluation = {"environment": "nodus/arithmetic-v2@2.0.0", "tasks": tasks, "seed": 7}
     sweep = {
@@ -41,7 +42,10 @@ def spec(
         "spec": {
             "maxCostUSD": cap,
             "maxParallel": parallel,
-            "template": {"kind": "AgentGroup", "spec": {"agent": agents[0], "maxCostUSD": cell_cap, "evaluation": evaluation}},
+            "template": {
+                "kind": "AgentGroup",
+                "spec": {"agent": agents[0], "maxActive": active, "maxCostUSD": cell_cap, "evaluation": evaluation},
+            },
             "matrix": {"agents": agents, "shards": shards},
         },
     }
@@ -158,7 +162,8 @@ async def test_a_scheduler_that_is_killed_in_the_middle_costs_no_cell(workspace:
 
 
 async def test_a_cell_that_was_not_launched_is_killed_by_its_name_and_a_sweep_by_its_own(workspace: Workspace) -> None:
-    path = spec(workspace, agents=("still",), shards=3, tasks=1, parallel=1)
+    # One short call after the other: the kill waits for the one in flight.
+    path = spec(workspace, agents=("calm",), shards=3, tasks=100, cell_cap="3.00", parallel=1, active=1)
     async with started(workspace, "run", "-f", path, "-o", "json") as command:
         await command.says("1 going")
         assert workspace.installed("kill", "--yes", "cell/grid-3").stdout == "killed grid-3; it was not launched\n"

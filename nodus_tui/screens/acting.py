@@ -10,6 +10,7 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
@@ -258,20 +259,8 @@ async def resume_group(screen: ViewScreen, group: AgentGroup) -> None:
 
 
 def copy_row(screen: ViewScreen, texts: tuple[tuple[str, str], ...]) -> None:
-    """Put a row on the clipboard by OSC 52 and into a file, for not every terminal takes the first."""
-    if not texts:
+    """Put a row where a person can take it from."""
+    if texts:
+        copy_text(screen, "\t".join(value.strip() for _, value in texts), "the row")
+    else:
         screen.notice("No row is selected.", Tone.WARN)
-        return
-    text = "\t".join(value.strip() for _, value in texts)
-    screen.app.copy_to_clipboard(text)
-    target = screen.services.copy_file
-    if target is None:
-        screen.notice("Copied the row to the clipboard, where the browser allows it.", Tone.GOOD)
-        return
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        screen.notice(f"Copied to the clipboard, where the terminal allows it; {target} cannot be written: {error.strerror}.", Tone.WARN)
-        return
-    screen.notice(f"Copied the row to the clipboard; also in {target}.", Tone.GOOD)

@@ -13,6 +13,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
+from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
@@ -284,8 +285,24 @@ class ViewScreen(Screen[None]):
             from nodus_tui.screens.playing import play  # noqa: PLC0415
 
             return partial(play, self, action_id)
+        if action_id == "copy" and (marked := self.get_selected_text()):
+            return partial(self._copy_marked, marked)
         doer: Callable[[], Awaitable[object] | None] = getattr(self, f"do_{action_id}")
         return doer
+
+    def on_text_selected(self) -> None:
+        """Say how what the mouse marked is copied."""
+        if marked := self.get_selected_text():
+            count = f"{len(marked):,} character{'s' if len(marked) != 1 else ''}"
+            self.notice(f"{count} marked: {self.key('copy')} copies {'it' if len(marked) == 1 else 'them'}.", Tone.MUTED)
+
+    def _copy_marked(self, text: str) -> None:
+        self.clear_selection()
+        copy_text(self, text, "what is marked")
+
+    def do_copy(self) -> None:
+        """Copy what is selected; a text has nothing selected but what the mouse marked."""
+        self.notice("Mark some text with the mouse first.", Tone.WARN)
 
     def do_back(self) -> None:
         """Go back to the view before."""

@@ -43,7 +43,10 @@ _PAIRS = (
     (("page_up", "page_down"), "Move by a page."),
     (("first", "last"), "Go to the first or the last."),
 )
-_MOUSE = "A click selects, a double click opens, the wheel scrolls; a click on a column's title sorts by it."
+_MOUSE = (
+    "A click selects, a double click opens, the wheel scrolls. A click on a key that is shown presses it, one on a column's title sorts by "
+    "it. Text that you mark is copied with the key that copies a row."
+)
 
 
 def move_keys(move: str) -> str:

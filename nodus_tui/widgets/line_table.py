@@ -43,6 +43,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     DEFAULT_CSS = """
     LineTable { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden; overflow-y: auto; }
     """
+    ALLOW_SELECT = False
+    """A row is copied by a key; a double click opens one, and marks nothing."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(move_keys("up"), "move(-1)", show=False, id="keys.up"),
         Binding(move_keys("down"), "move(1)", show=False, id="keys.down"),

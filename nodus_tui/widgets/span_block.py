@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.geometry import Offset, Region
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nodus_tui.view_state.cells import Line, at_cell, safe_line
+from nodus_tui.view_state.cells import Line, at_cell, plain, safe_line
+from nodus_tui.widgets.marking import marked_strip, marked_text
 from nodus_tui.widgets.paint import ground_of, paint_of
 
 Build = Callable[[int], Sequence[Line]]
@@ -72,7 +74,11 @@ class SpanBlock(Widget):
     def render_line(self, y: int) -> Strip:
         """One line of the block."""
         shown = self._lines[y] if y < len(self._lines) else ()
-        return paint_of(self).strip(shown, self.size.width, base=ground_of(self))
+        return marked_strip(self, paint_of(self).strip(shown, self.size.width, base=ground_of(self)), y)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse marked."""
+        return marked_text(selection, (plain(safe_line(each)) for each in self._lines))
 
 
 async def clicked(widget: Widget, lines: Sequence[Line], offset: Offset) -> bool:

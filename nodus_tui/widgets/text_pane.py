@@ -13,6 +13,7 @@ from textual.strip import Strip
 
 from nodus_tui.view_state.cells import Line, plain, safe_line
 from nodus_tui.view_state.key_moves import move_keys
+from nodus_tui.widgets.marking import marked_strip, marked_text
 from nodus_tui.widgets.paint import ground_of, paint_of
 from nodus_tui.widgets.span_block import clicked
 
@@ -113,22 +114,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         ground = ground_of(self)
         if index >= len(self._lines):
             return Strip.blank(width, ground)
-        strip = paint_of(self).strip(self._lines[index], width, base=ground)
-        chosen = self._chosen(index)
-        if chosen is not None:
-            start, end = chosen
-            end = width if end == -1 else end
-            marked = strip.crop(start, end).apply_style(self.screen.get_component_rich_style("screen--selection"))
-            strip = Strip.join([strip.crop(0, start), marked, strip.crop(end)])
-        return strip.apply_offsets(0, index)
-
-    def _chosen(self, index: int) -> tuple[int, int] | None:
-        selection = self.text_selection
-        return selection.get_span(index) if selection is not None else None
+        return marked_strip(self, paint_of(self).strip(self._lines[index], width, base=ground), index)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that the mouse marked."""
-        return selection.extract("\n".join(plain(safe_line(each)) for each in self._lines)), "\n"
+        return marked_text(selection, (plain(safe_line(each)) for each in self._lines))
 
     def action_scroll_by(self, by: int) -> None:
         """Scroll by lines."""

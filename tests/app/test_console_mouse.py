@@ -1,5 +1,7 @@
 """The mouse: rows, titles, shown keys, crumbs, the palette, buttons, the wheel, marked text; and nothing foreign is a button."""
 
+from pathlib import Path
+
 from console_driver import Driver, console, press, screen_lines, screen_text, settled
 from console_records import every_kind_of_run, group
 from console_stops import STOPS, go_to
@@ -120,3 +122,48 @@ async def test_what_others_wrote_is_no_button() -> None:
         await click(app, pilot, "[@click")
         assert view(app) is View.CAMPAIGNS
         assert app.is_running
+
+
+async def drag(app: NodusApp, pilot: Driver, start: tuple[int, int], end: tuple[int, int]) -> None:
+    await pilot.mouse_down(offset=start)
+    await pilot.hover(offset=end)
+    await pilot.mouse_up(offset=end)
+    await settled(app, pilot)
+
+
+async def test_marked_text_is_copied_with_the_key_that_copies(tmp_path: Path) -> None:
+    stop = STOPS["run with tools"]
+    async with console(stop.world(), size=(120, 40), state_folder=tmp_path) as (app, pilot):
+        await go_to(app, pilot, stop)
+        lines = screen_lines(app)
+        y = next(place for place, text in enumerate(lines) if "median" in text)
+        x = lines[y].index("median")
+        await drag(app, pilot, (x, y), (x + 5, y))
+        assert "6 characters marked: y copies them." in screen_text(app)
+        await press(app, pilot, "y")
+        assert app.clipboard == "median"
+        assert (tmp_path / "copied.txt").read_text(encoding="utf-8") == "median\n"
+        assert app.screen.get_selected_text() in (None, "")
+        # A fact above the conversation can be marked as well; a double click takes the whole of it.
+        await click(app, pilot, "case", times=2)
+        await press(app, pilot, "y")
+        assert "case" in app.clipboard
+        assert "\x1b" not in app.clipboard
+        await press(app, pilot, "y")
+        assert "median" not in app.clipboard
+        assert app.clipboard.startswith("1\t"), "nothing is marked any more: the selected call"
+
+
+async def test_a_double_click_on_a_row_marks_nothing() -> None:
+    async with console(world(), size=(120, 30)) as (app, pilot):
+        await click(app, pilot, "fleet", times=2)
+        assert view(app) is View.GROUP
+        assert app.screen_stack[-2].selections == {}
+        assert "marked" not in screen_text(app)
+
+
+async def test_where_nothing_can_be_copied_it_is_said_what_to_do() -> None:
+    async with console(STOPS["job"].world()) as (app, pilot):
+        await go_to(app, pilot, STOPS["job"])
+        await press(app, pilot, "y")
+        assert "Mark some text with the mouse first." in screen_text(app)

@@ -131,6 +131,11 @@ class Allocator:
         """Who holds a device."""
         return [each for each in self.claims.values() if uuid in each.uuids]
 
+    def sharers(self, uuid: str) -> int:
+        """How many use a device, those elsewhere included."""
+        seen = self._seen.get(uuid)
+        return len(self.holders(uuid)) + (seen.elsewhere.shares if seen is not None else 0)
+
     @property
     def waiting(self) -> tuple[Request, ...]:
         """Who waits, the first one first."""
@@ -220,8 +225,7 @@ class Allocator:
 
     def _rank(self, each: Seen, request: Request) -> tuple[int, int, tuple[int, int]]:
         """The best first: what is shared already, so that others stay whole; then the smallest that is large enough."""
-        sharers = len(self.holders(each.device.uuid)) + each.elsewhere.shares
-        return (-sharers if request.shared else 0, each.device.memory_bytes or 0, each.device.order)
+        return (-self.sharers(each.device.uuid) if request.shared else 0, each.device.memory_bytes or 0, each.device.order)
 
     # Telling.
 

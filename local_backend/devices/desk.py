@@ -7,6 +7,7 @@ is claimed before the whole machine as well, so that no other workspace or user 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """How often it looks at the machine while somebody waits. Nothing is given by a look that is older than two of these."""
+_ASK_AGAIN_SECONDS = 10.0
+"""Whoever waits asks again after so long also where nothing was heard."""
 PREPARING = timedelta(seconds=5)
 """What is given for longer than this before it is used is not paid for from the beginning."""
 SILENT = timedelta(seconds=5)
@@ -242,7 +245,8 @@ class DeviceDesk:
                     return lease
                 if isinstance(found, Waits):
                     await waits(found)
-                await changed.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), _ASK_AGAIN_SECONDS)
         except BaseException:
             self.withdraw(key)
             raise
@@ -329,12 +333,12 @@ class DeviceDesk:
         if silent and device.responding:
             device = Device(device.uuid, device.place, device.name, device.memory_bytes, responding=False)
         claims = self._allocator.holders(device.uuid)
+        elsewhere = _without(held.get(machine_claims.plain(device.uuid), Elsewhere()), claims)
+        if elsewhere.alone or elsewhere.shares:
+            # Who is on it besides our own is taken for them: which process is whose cannot be told.
+            return Seen(device, (), elsewhere)
         idle = self._settings.idle_memory_mib * MIB
-        return Seen(
-            device,
-            strangers(device, self._belongings(claims), held=bool(claims), idle_memory_bytes=idle),
-            _without(held.get(machine_claims.plain(device.uuid), Elsewhere()), claims),
-        )
+        return Seen(device, strangers(device, self._belongings(claims), held=bool(claims), idle_memory_bytes=idle))
 
     def _belongings(self, claims: Iterable[Claim]) -> Belongings:
         keys = [each.key.partition("/") for each in claims]
@@ -350,7 +354,7 @@ class DeviceDesk:
         devices = self._allocator.devices()
         for lease in self._leases.values():
             if lease.meter is not None:
-                sharers = {uuid: max(1, len(self._allocator.holders(uuid))) for uuid in lease.uuids}
+                sharers = {uuid: max(1, self._allocator.sharers(uuid)) for uuid in lease.uuids}
                 lease.meter.take(devices, self._view.at, sharers)
 
     async def aclose(self) -> None:

@@ -178,14 +178,18 @@ async def test_a_device_that_somebody_else_took_a_moment_ago_is_waited_for(nvml:
 
 
 async def test_sharers_of_two_workspaces_take_the_places_of_one_device(nvml: Nvml) -> None:
-    nvml.tell(own_card(0))
+    nvml.tell(one := own_card(0))
     shared = Wanted(("H100",), 1, shared=True)
     async with opened(nvml, {"sharedHolders": 2}) as desk, opened(nvml, {"sharedHolders": 2}) as other:
         await got(Waiter(desk, "Job/a", shared))
+        one.processes = [f"{os.getpid()} {GIB} compute"]
+        nvml.tell(one)
         await got(Waiter(other, "Job/b", shared))
         third = Waiter(desk, "Job/c", shared)
         await third.hears("all 2 places of 1 taken by job a")
         await Waiter(other, "Job/d").hears("1 busy with job b")
+        one.processes = []
+        nvml.tell(one)
         other.release("Job/b")
         await got(third)
 

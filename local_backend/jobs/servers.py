@@ -33,7 +33,7 @@ from local_backend.storage.store import Store
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
-from nodus_tui.contract.resources.job import Serving
+from nodus_tui.contract.resources.job import MODEL_SERVER_ENDED, Serving
 
 _AT_WORK = tuple(phase for phase in GroupPhase if not phase.at_rest)
 
@@ -132,7 +132,7 @@ class Servers:
             if serve is None:
                 found = self.obstacle(str(record.serving[USES])) if record.serving.get(USES) else None
                 if found is not None:
-                    held[record.name] = (Reason.WAITING_FOR_MODEL.value, found.message)
+                    held[record.name] = (MODEL_SERVER_ENDED if found.gone else Reason.WAITING_FOR_MODEL.value, found.message)
             elif not serve.keep and not self.users_of(serve):
                 held[record.name] = (WAITING_FOR_USERS, f"waits for a group that uses the family {serve.family}")
             elif record.job.image is None and (other := _same_port(serve, running)):

@@ -14,7 +14,7 @@ from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.signals import stop_on_signals
 from nodus_tui.cli.targets import JOB_WORDS, job_of
 from nodus_tui.contract.backend import Backend
-from nodus_tui.contract.resources.job import Job, JobStatus, Serving
+from nodus_tui.contract.resources.job import MODEL_SERVER_ENDED, Job, JobStatus, Serving
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.text import safe_text
 
@@ -28,9 +28,11 @@ Write = Callable[[str], None]
 
 
 def exit_code(status: JobStatus) -> Exit:
-    """What an ended job says to a pipeline (docs/cli.md)."""
+    """What a job that nobody waits for any more says to a pipeline (docs/cli.md)."""
     if status.phase == "Succeeded":
         return Exit.DONE
+    if has_no_server(status):
+        return Exit.INFRASTRUCTURE
     if status.phase == "Interrupted":
         return Exit.INTERRUPTED
     if status.reason in _CAP_REASONS:
@@ -101,22 +103,34 @@ async def copy_log(backend: Backend, name: str, write: Write, *, after: int = 0,
         after = piece.next_offset
 
 
+def has_no_server(status: JobStatus) -> bool:
+    """Whether it waits for a model whose server has ended, and so for somebody to start that again."""
+    return status.phase == "Pending" and status.reason == MODEL_SERVER_ENDED
+
+
 async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> AnyJob:
-    """The job once it has ended, its outputs kept."""
+    """The job once it has ended, its outputs kept; or once nobody serves the model that it waits for."""
     cursor = (await backend.snapshot()).cursor
     job = await job_named(backend, name)
-    if log is not None and not status_of(job).ended:
-        await copy_log(backend, name, log, follow=True)
-        job = await job_named(backend, name)
+    follow = log is not None and not status_of(job).ended
+    copying = asyncio.ensure_future(copy_log(backend, name, log, follow=True)) if log is not None and follow else None
     told = ""
-    async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
-        while not (status := status_of(job)).ended:
-            if status.message and status.message != told and log is None:
-                told = status.message
-                say(f"{name} {told}")
-            batch = await anext(batches)
-            if any((event.kind, event.name) == (job.kind, name) for event in batch.events):
-                job = await job_named(backend, name)
+    try:
+        async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
+            while not ((status := status_of(job)).ended or has_no_server(status)):
+                # What a job that has started writes says more than its message.
+                if status.message and status.message != told and (log is None or status.phase == "Pending"):
+                    told = status.message
+                    say(f"{name} {told}")
+                batch = await anext(batches)
+                if any((event.kind, event.name) == (job.kind, name) for event in batch.events):
+                    job = await job_named(backend, name)
+        if copying is not None and status_of(job).ended:
+            await copying
+    finally:
+        if copying is not None:
+            copying.cancel()
+            await asyncio.gather(copying, return_exceptions=True)
     return job
 
 
@@ -153,7 +167,7 @@ async def wait_for_jobs(
 
 
 def report_jobs(jobs: Sequence[AnyJob], output: str) -> Exit:
-    """Print ended jobs on stdout, say what was wrong on stderr, and give the exit code."""
+    """Print jobs on stdout, say what was wrong on stderr, and give the exit code. A job that waits for somebody has not passed."""
     if output == "json":
         documents = [each.to_document() for each in jobs]
         emit(json_text(documents[0] if len(documents) == 1 else list(documents)))

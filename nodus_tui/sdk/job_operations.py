@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from nodus_tui.contract.actions import Delete, Kill, RetryJob
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.job import MODEL_SERVER_ENDED, Job, JobStatus
 from nodus_tui.contract.resources.registry import API_VERSIONS
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobStatus
 from nodus_tui.contract.sandboxes import FileEntry
@@ -72,7 +72,9 @@ async def names(backend: Backend, kind: JobKind) -> Sequence[str]:
 
 
 async def wait(backend: Backend, kind: JobKind, name: str, timeout: float | None) -> JobStatus:
-    """Wait until the job has ended, its outputs kept. Raises TimeoutError after so many seconds."""
+    """Wait until the job has ended, its outputs kept, or waits for a model whose server has ended (`ModelServerEnded`): then it is
+    for somebody to start that again. Raises TimeoutError after so many seconds.
+    """
     try:
         async with asyncio.timeout(timeout):
             return await _ended(backend, kind, name)
@@ -85,7 +87,7 @@ async def wait(backend: Backend, kind: JobKind, name: str, timeout: float | None
 async def _ended(backend: Backend, kind: JobKind, name: str) -> JobStatus:
     cursor = (await backend.snapshot()).cursor
     async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
-        while not (now := await status(backend, kind, name)).ended:
+        while not ((now := await status(backend, kind, name)).ended or now.reason == MODEL_SERVER_ENDED):
             while not any((event.kind, event.name) == (kind, name) for event in (await anext(batches)).events):
                 pass
     return now

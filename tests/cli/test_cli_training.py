@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cli_workspace import Workspace
 from click.testing import Result
+from test_cli_serving import free_port
 from training_place import TrainingPlace, stand_in_python
 
 pytestmark = pytest.mark.timeout(90)
@@ -87,6 +88,20 @@ def test_what_its_cap_ended_goes_on_under_a_higher_one_and_what_failed_is_tried_
     status = json.loads(nodus("get", "tj/score", "-o", "json").stdout)["status"]
     assert (status["phase"], status["attempt"], status["capUSD"]) == ("Succeeded", 3, "5.00")
     assert nodus("retry", "tj/score").exit_code == 2
+
+
+def test_a_model_whose_server_has_ended_is_not_waited_for(workspace: Workspace, nodus: Nodus, place: TrainingPlace) -> None:
+    serving = {"command": ["false"], "network": True, "maxCostUSD": "1", "serve": {"family": "qwen", "port": free_port()}}
+    server = {"apiVersion": "nodus.dev/v1", "kind": "Job", "metadata": {"name": "qwen-server"}, "spec": serving}
+    parameters = {"limit": 2, "seed": 1}
+    job = place.document(model={"uri": "family://qwen"}, environment="nodus/arithmetic-v2@2.0.0", parameters=parameters)
+    done = nodus("run", "-f", workspace.write(f"{json.dumps(server)}\n---\n{json.dumps(job)}", "both.yaml"))
+    assert done.exit_code == 4, done.stderr
+    assert "score: the model server of qwen has ended: job qwen-server (Failed, it exited with 1)" in done.stderr
+    assert "nodus-tui retry job/qwen-server" in done.stderr
+    assert "ModelServerEnded" in done.stdout
+    assert nodus("wait", "tj/score").exit_code == 4
+    assert nodus("kill", "--yes", "tj/score").exit_code == 0
 
 
 def test_without_the_harness_it_is_said_what_to_do(

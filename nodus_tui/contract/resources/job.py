@@ -16,6 +16,9 @@ from nodus_tui.contract.resources.hardware import Argument, Command, Surrounding
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name, Resource
 from nodus_tui.contract.wording import quoted
 
+MODEL_SERVER_ENDED = "ModelServerEnded"
+"""The reason of a job that waits for a model, when the job that serves it has ended and is not started again by itself."""
+
 
 def _checked_inside(path: str) -> str:
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:

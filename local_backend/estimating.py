@@ -64,7 +64,8 @@ async def _estimate_at(bundle: SpecBundle, resource: Resource, lookups: Lookups,
     if not isinstance(resource, TrainingJob):
         return estimate_kind(resource, rates=rates)
     found = await speeds(lookups.store, resource.spec.model.uri.partition("@")[0])
-    measured = {name: MeasuredSpeed(each.seconds_per_task, each.samples, each.model) for name, each in found.items()}
+    # A measurement says no more than three digits.
+    measured = {name: MeasuredSpeed(Decimal(f"{each.seconds_per_task:.3g}"), each.samples, each.model) for name, each in found.items()}
     tasks = await _held_out_tasks(bundle, resource, lookups)
     return estimate_kind(resource, rates=rates, environment_tasks=tasks, measured=measured)
 

@@ -3,4 +3,8 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent / "view_state"))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parent.parent / "view_state")]
+
+from stillness import stillness_is_asked_for
+
+__all__ = ["stillness_is_asked_for"]

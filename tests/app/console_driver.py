@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from console_records import NOW
 from scripted_backend import ScriptedBackend
+from stillness import still
 from textual.pilot import Pilot
 
 from nodus_tui.app import NodusApp
@@ -24,6 +25,7 @@ async def console(backend: ScriptedBackend, *, size: tuple[int, int] = (80, 24),
 async def settled(app: NodusApp, pilot: Driver) -> None:
     """All messages are handled, and what data changed is painted without waiting for the next beat."""
     await pilot.pause()
+    await painted(app)
     for _ in range(3):
         timer = app._flush_timer
         if timer is None:
@@ -34,8 +36,20 @@ async def settled(app: NodusApp, pilot: Driver) -> None:
 
 
 async def press(app: NodusApp, pilot: Driver, *keys: str) -> None:
-    await pilot.press(*keys)
+    for key in keys:
+        await pilot.press(key)
+        # What a key changed stands on the screen before the next one comes, as it does for a person.
+        await painted(app)
     await settled(app, pilot)
+
+
+async def painted(app: NodusApp) -> None:
+    """What is to be laid out and drawn is, without waiting for the next frame; nor for more resizes, as Textual does."""
+    if app._resize_timer is not None:
+        app._check_resize()
+        await still()
+    app.screen._on_timer_update()
+    await still()
 
 
 def screen_lines(app: NodusApp) -> list[str]:

@@ -44,6 +44,7 @@ async def until(app: NodusApp, pilot, holds: Callable[[], bool], what: str) -> N
     """Let the loop turn until something holds; the test's own time limit is the end of patience."""
     async with asyncio.timeout(60):
         while not holds():
+            await pilot.pause(0.01)
             await settled(app, pilot)
     assert holds(), what
 
@@ -112,7 +113,9 @@ async def test_an_agent_with_tools_is_read_and_its_file_fetched(tmp_path: Path, 
             assert "! exit 3" in screen_text(app)
             assert "more lines (o shows all)" in screen_text(app)
             await press(app, pilot, "f")
-            await until(app, pilot, lambda: "answer.txt" in screen_text(app), "the files")
-            await press(app, pilot, "enter", "enter")
+            await until(app, pilot, lambda: "Files of " in screen_text(app), "the files")
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "Save answer.txt" in screen_text(app), "the question where to")
+            await press(app, pilot, "enter")
             await until(app, pilot, lambda: "Saved" in screen_text(app), "the file")
     assert (tmp_path / "answer.txt").read_text() == "42"

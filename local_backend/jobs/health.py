@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
-import aiohttp
+if TYPE_CHECKING:
+    import aiohttp
 
 _FIRST_PAUSE = 0.1
 _STARTING_PAUSE = 1.0
@@ -25,6 +27,8 @@ class HealthChecks:
 
     async def problem(self, url: str, *, seconds: float) -> str:
         """What keeps the server from being well, in a few words; empty when it answered 200."""
+        import aiohttp  # noqa: PLC0415 - it costs a quarter of what a verb takes to start, and few workspaces serve models
+
         if self._session is None:
             # A new connection each time: an old one may be to a server that has gone since.
             self._session = aiohttp.ClientSession(

@@ -55,6 +55,11 @@ def test_verbs_that_ask_a_backend_load_no_screen(arguments: list[str], tmp_path:
     assert not loaded & {"textual", "genai_prices"}
 
 
+@pytest.mark.parametrize("arguments", [["get", "groups"], ["results", "none"]])
+def test_verbs_that_only_look_load_no_client_of_models(arguments: list[str], tmp_path: Path) -> None:
+    assert not modules_after(arguments, tmp_path) & {"aiohttp", "httpx2", "fastapi"}
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_command_and_says_in_the_list_what_it_does(verb: str) -> None:
     context = cli.make_context("nodus-tui", [verb], resilient_parsing=True)

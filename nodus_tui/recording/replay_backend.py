@@ -53,6 +53,8 @@ class ReplayBackend(Refusing):
         """How many lines are folded into the state."""
         self._cells: list[tuple[int, Event]] = []
         """What was told of the cells of sweeps since the last snapshot, each with the place of its line."""
+        self._checked = True
+        """Whether every event that is folded was looked at."""
         self._watchers = 0
         self._begin = next((reader.times[place] for place, kind in enumerate(reader.kinds) if kind == SNAPSHOT), 0.0)
         self.jump(self._begin)
@@ -91,13 +93,24 @@ class ReplayBackend(Refusing):
     def _fold_to_place(self) -> None:
         """Fold what lies before the place, from the last snapshot before it on."""
         target = bisect_right(self.reader.times, self._clock.place)
-        start = next((place for place in range(target - 1, -1, -1) if self.reader.kinds[place] == SNAPSHOT), 0)
+        start = self._snapshot_before(target)
         if start >= self._told or target < self._told:
             self._told = start
+        self._checked = self._checked and self._told == target
+        while self._told < target:
+            self._fold_next(check=False)
+
+    def _snapshot_before(self, line: int) -> int:
+        return next((place for place in range(line - 1, -1, -1) if self.reader.kinds[place] == SNAPSHOT), 0)
+
+    def _check(self) -> None:
+        """Fold once more what was folded in haste, now looking at each event: something in it is not as it should be."""
+        target, self._told = self._told, self._snapshot_before(self._told)
         while self._told < target:
             self._fold_next()
+        self._checked = True
 
-    def _fold_next(self) -> EventBatch | None:
+    def _fold_next(self, *, check: bool = True) -> EventBatch | None:
         """Fold one line more; gives its batch where it is one."""
         place = self._told
         self._told += 1
@@ -107,7 +120,7 @@ class ReplayBackend(Refusing):
         batch = self._batch(place)
         if batch is None:
             return None
-        sound = tuple(event for event in batch.events if self._state.fold(event))
+        sound = tuple(event for event in batch.events if self._state.fold(event, check=check))
         self._cells += ((place, event) for event in sound if event.kind == CELL)
         if len(sound) < len(batch.events):
             self.reader.damaged(place, "this line tells of something in a way in which it cannot be")
@@ -129,7 +142,11 @@ class ReplayBackend(Refusing):
         if not self._watchers:
             # While somebody watches, the state is where they are: what lies between would be missing in what they hold.
             self._fold_to_place()
-        return self._state.snapshot(runs_of)
+        snapshot = self._state.snapshot(runs_of)
+        if self._state.left_out and not self._checked:
+            self._check()
+            snapshot = self._state.snapshot(runs_of)
+        return snapshot
 
     async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
         """Everything after a cursor, each batch when its time comes; at the end it waits for a jump."""

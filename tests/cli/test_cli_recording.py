@@ -1,12 +1,16 @@
-"""`record` and `replay` on the command line; the console's `--record` in a real terminal is in tests/app."""
+"""`record`, `replay` and the console's `--record` on the command line."""
 
+import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+import pytest
 from cli_workspace import COMMAND, Workspace
 from click.testing import Result
+
+from nodus_tui.contract.backend import Backend, BackendOptions
 
 
 def test_a_campaign_is_recorded_and_told_again(workspace: Workspace, nodus: Callable[..., Result]) -> None:
@@ -42,6 +46,33 @@ def test_ctrl_c_ends_a_recording_in_order(workspace: Workspace) -> None:
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait() == 0
     assert json.loads(file.read_text(encoding="ascii").splitlines()[-1])["why"] == "closed"
+
+
+def test_the_console_is_recorded_from_its_beginning(
+    workspace: Workspace, nodus: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = workspace.folder / "console"
+
+    def shown(options: BackendOptions, reach: Callable[[], Awaitable[Backend]]) -> int:
+        async def whole() -> int:
+            async with await reach() as backend:
+                await backend.snapshot()
+                assert any("everything that is shown here is recorded" in note for note in (await backend.info()).notes)
+            return 0
+
+        return asyncio.run(whole())
+
+    # A terminal and a screen are not what this is about.
+    monkeypatch.setattr("nodus_tui.cli.console._lacking", str)
+    monkeypatch.setattr("nodus_tui.app.run_console", shown)
+    result = nodus("--record", str(file))
+    assert result.exit_code == 0
+    assert f"recorded 0:00 to {file}" in result.stderr
+    whats = [json.loads(line).get("what") for line in file.read_text(encoding="ascii").splitlines()]
+    assert whats == [None, "snapshot", "info", "end"]
+    again = nodus("--record", str(file))
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr
 
 
 def test_what_cannot_be_done_is_said(workspace: Workspace, nodus: Callable[..., Result]) -> None:

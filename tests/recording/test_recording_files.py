@@ -201,6 +201,7 @@ async def test_damaged_lines_are_named_and_the_rest_is_shown(tmp_path: Path) -> 
         for _ in range(2):
             backend.jump(0)
             backend.jump(backend.playback.length)
+            await backend.snapshot(runs_of="")
         assert (await backend.snapshot(runs_of="")).groups[0].status.phase is GroupPhase.COMPLETED
         assert backend.reader.notes() == (
             f"{path}:{first}: this line is damaged; what it held is left out",

@@ -16,12 +16,12 @@ from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.proposals import (
-    INTERRUPTED_WAITS,
     GroupExtension,
     Question,
     cap_input,
     cap_problem,
     extension_problem,
+    interrupted_waits,
     kill_group_question,
     kill_run_question,
     proposed_cap,
@@ -119,7 +119,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
     lines = [
         line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.money.model_usd)} is spent"), " on models."),
         *((line(muted(status.message)),) if status.message else ()),
-        line("It is raised in place. " + (INTERRUPTED_WAITS if resting else "What waits for funds goes on at once.")),
+        line("It is raised in place. " + (interrupted_waits(screen.key) if resting else "What waits for funds goes on at once.")),
     ]
     answer = await screen.app.push_screen_wait(
         PromptDialog(
@@ -136,7 +136,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
 async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None, *, successor: str = "") -> None:
     """Ask for a higher cap, then let a successor go on. What can have none is told at once."""
     cap, status = run.spec.max_cost_usd, run_status(run)
-    problem = extension_problem(run, successor)
+    problem = extension_problem(run, successor, screen.key)
     if problem or cap is None:
         screen.notice(problem, Tone.WARN)
         return
@@ -146,7 +146,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
         line(f"{display_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("This run ends as superseded; a new one takes its case with the higher cap."),
-        *((line(INTERRUPTED_WAITS),) if resting else ()),
+        *((line(interrupted_waits(screen.key)),) if resting else ()),
     ]
     afresh = "It begins afresh; what was spent stays in the group's cost only."
     onward = f"It goes on from the paid conversation; the {spent} counts against the new cap."
@@ -169,7 +169,7 @@ async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[Agen
     if not runs:
         screen.notice(f"No run of {group.name} waits at its own cap.", Tone.WARN)
         return
-    extension = GroupExtension(group, runs)
+    extension = GroupExtension(group, runs, screen.key)
     answer = await screen.app.push_screen_wait(
         PromptDialog(
             f"New cap of every waiting run of {group.name}, in US dollars",

@@ -10,7 +10,7 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens import acting
-from nodus_tui.screens.base import bindings_of
+from nodus_tui.screens.base import LOW_HEIGHT, bindings_of
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
@@ -26,6 +26,7 @@ from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
 
 _HEAD_LINES = 9
+_LOW_HEAD_LINES = 5
 _WHY_LINES = 2
 _TALL = 36
 """From this height on there is room for a reason of four lines, and for what the group is in two."""
@@ -96,8 +97,11 @@ class GroupScreen(TableScreen[AgentRun]):
     def show_state(self) -> None:
         """Figures, runs, and the selected run's reason."""
         now, tall = self.services.now(), self._tall()
-        most = _HEAD_LINES + 2 * tall
-        self.part("head", SpanBlock).show(lambda width: clipped(self.state.head(width, now, roomy=tall), width, most))
+        low = self.size.height < LOW_HEIGHT
+        most = _LOW_HEAD_LINES if low else _HEAD_LINES + 2 * tall
+        self.part("head", SpanBlock).show(
+            lambda width: clipped(self.state.head(width, now, roomy=tall, low=low, key=self.key), width, most)
+        )
         super().show_state()
 
     def _tall(self) -> bool:

@@ -284,7 +284,7 @@ class EstimateScreen(ViewScreen):
         standing = existing_lines([target.name for target in self._standing.existing], self._standing.older)
         lines.extend((*standing, ()) if standing else ())
         for estimate in self._estimates:
-            lines.extend((*estimate_lines(estimate), ()))
+            lines.extend((*estimate_lines(estimate, self.key), ()))
         if self._estimates:
             lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
         return lines

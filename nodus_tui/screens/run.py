@@ -50,7 +50,7 @@ class RunScreen(ViewScreen):
     def __init__(self, services: Services, group: GroupState, name: str) -> None:
         super().__init__(services)
         self.group = group
-        self.state = RunState(name)
+        self.state = RunState(name, self.key)
         self._problem = ""
         self._fetching = False
 

@@ -162,7 +162,7 @@ class SweepScreen(TableScreen[CellNow]):
         if sweep is None:
             gone = self.services.feed.sweeps.loaded
             return (line(f"There is no sweep {self.state.name} any more. ", *self.hint("back", " goes back.")),) if gone else ()
-        return _one_line_each(sweep_facts(sweep, self.services.now(), width), len(sweep_why(sweep)), width)
+        return _one_line_each(sweep_facts(sweep, self.services.now(), width, self.key), len(sweep_why(sweep)), width)
 
     def current(self) -> CellNow | None:
         """The cell that keys mean."""

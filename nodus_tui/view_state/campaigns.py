@@ -12,6 +12,7 @@ from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, coarse_span_text, forecast_text, seconds_between, share
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import group_after
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of, money_parts, shorter_money_of
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words, shorter_pass_rate_cells
 from nodus_tui.view_state.rows import Rows
@@ -236,16 +237,16 @@ def group_title(group: AgentGroup) -> Line:
     )
 
 
-def group_why(group: AgentGroup) -> Line:
+def group_why(group: AgentGroup, key: KeyNamer = own_key) -> Line:
     """Why a group is as it is, and which key changes that; only its phase where there is nothing to say."""
     status = status_of(group)
     sign = GROUP_SIGNS[status.phase]
-    what_to_do = "u lets it go on" if status.phase is GroupPhase.INTERRUPTED else ""
+    what_to_do = f"{key('resume')} lets it go on" if status.phase is GroupPhase.INTERRUPTED else ""
     sentence = ": ".join(part for part in (status.message, what_to_do) if part)
     return line(Span(f"{sign.glyph} {sentence or sign.word}", sign.tone))
 
 
-def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
+def group_detail(group: AgentGroup, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is."""
     status = status_of(group)
     money = status.money
@@ -258,7 +259,7 @@ def group_detail(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
             honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader)),
         ),
     )
-    return (group_why(group), joined((line(strong(pass_rate_words(status))), *_times(group, now))), paid, group_title(group))
+    return (group_why(group, key), joined((line(strong(pass_rate_words(status))), *_times(group, now))), paid, group_title(group))
 
 
 def _times(group: AgentGroup, now: datetime) -> tuple[Line, ...]:

@@ -7,6 +7,7 @@ from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.pass_rates import honesty_marks
 
 _LABEL = 20
@@ -38,9 +39,9 @@ def estimated_target(estimate: Estimate | KindEstimate) -> tuple[str, str]:
     return ("AgentGroup", estimate.group) if isinstance(estimate, Estimate) else (estimate.kind, estimate.name)
 
 
-def estimate_lines(estimate: Estimate | KindEstimate) -> tuple[Line, ...]:
+def estimate_lines(estimate: Estimate | KindEstimate, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """One document's estimate."""
-    return _group_lines(estimate) if isinstance(estimate, Estimate) else _kind_lines(estimate)
+    return _group_lines(estimate, key) if isinstance(estimate, Estimate) else _kind_lines(estimate)
 
 
 def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
@@ -62,7 +63,7 @@ def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _group_lines(estimate: Estimate) -> tuple[Line, ...]:
+def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
     every = (
         line(Span("✓ room for every case to start", Tone.GOOD))
         if estimate.room_for_all
@@ -82,7 +83,7 @@ def _group_lines(estimate: Estimate) -> tuple[Line, ...]:
         _row(
             "wall clock, est.",
             strong(f"~{_minutes(estimate.wall_clock_minutes)}"),
-            muted(f"  at {_minutes(estimate.minutes_per_case)} a case; m changes that"),
+            muted(f"  at {_minutes(estimate.minutes_per_case)} a case; {key('minutes')} changes that"),
             *in_time,
         ),
     ]

@@ -13,6 +13,7 @@ from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_widt
 from nodus_tui.view_state.figures import clock_text, segments
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
 from nodus_tui.view_state.rows import Rows
@@ -131,20 +132,22 @@ class GroupState:
         """The runs that a higher cap of their own lets go on, in order of their cases."""
         return waiting_at_own_caps(self.rows.items())
 
-    def head(self, width: int, now: datetime, *, roomy: bool = False) -> tuple[Line, ...]:
-        """The lines above the run table."""
+    def head(self, width: int, now: datetime, *, roomy: bool = False, low: bool = False, key: KeyNamer = own_key) -> tuple[Line, ...]:
+        """The lines above the run table; in a `low` terminal those that change, each in one."""
         if self.group is None:
             return ()
         status = status_of(self.group)
         marks = honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader))
         facts = joined((marks, _ending(self.group, now), group_title(self.group)))
         lines = [*clipped((facts,), width, 2 if roomy else 1), *self.progress_lines(width), *money_lines(self.group, width)]
+        if low:
+            lines = [*self.progress_lines(width)[:1], *money_lines(self.group, width)[-1:]]
         rate = [line(strong(pass_rate_words(status)))]
         if status.mean_reward is not None:
             rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
         lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
         if status.message or status.phase is GroupPhase.INTERRUPTED:
-            lines.append(group_why(self.group))
+            lines.append(group_why(self.group, key))
         return tuple(lines)
 
     def progress_lines(self, width: int) -> tuple[Line, ...]:

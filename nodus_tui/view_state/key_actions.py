@@ -5,7 +5,7 @@ common is written once. An action `X` is done by the method `do_X` of the view. 
 registry of views, and need no method.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nodus_tui.view_state.key_moves import MOVE_BY_ID, moving
@@ -18,6 +18,7 @@ __all__ = [
     "USUAL",
     "VIEW_TITLES",
     "KeyAction",
+    "KeyNamer",
     "Situation",
     "View",
     "action_by_id",
@@ -26,6 +27,7 @@ __all__ = [
     "key_words",
     "keys_markdown",
     "opened_view",
+    "own_key",
     "refusal",
 ]
 
@@ -229,6 +231,15 @@ def action_by_id(action_id: str) -> KeyAction:
 def opened_view(action_id: str) -> View | None:
     """The view that an action goes to; None for an action that does something else."""
     return next((entry.view for entry in destinations() if entry.view.value == action_id), None)
+
+
+KeyNamer = Callable[[str], str]
+"""Gives what a sentence calls the key of an action: a person may have chosen another."""
+
+
+def own_key(action_id: str) -> str:
+    """The key that an action has where nobody has chosen another."""
+    return key_words(action_id)
 
 
 def keys_markdown(situation: Situation = USUAL) -> str:

@@ -10,10 +10,16 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.run_columns import run_status
 
-INTERRUPTED_WAITS = "The group is interrupted: nothing of it goes on until u resumes it."
+
+def interrupted_waits(key: KeyNamer = own_key) -> str:
+    """Why a higher cap changes nothing yet, and the key that does."""
+    return f"The group is interrupted: nothing of it goes on until {key('resume')} resumes it."
+
+
 _LISTED = 3
 """Groups that a question names; of more it tells the number."""
 TYPE_COUNT_FROM = 10
@@ -102,6 +108,7 @@ class GroupExtension:
     group: AgentGroup
     runs: tuple[AgentRun, ...]
     """The runs that wait at their own caps; at least one."""
+    key: KeyNamer = own_key
 
     @property
     def least_cap(self) -> Decimal:
@@ -128,7 +135,7 @@ class GroupExtension:
             line(strong(_runs(len(self.runs))), f" of {self.group.name} {waits} of {at}."),
             line(f"The group's cap of {display_usd(status_of(self.group).money.cap_usd)} leaves {display_usd(parts.left)}."),
             line(muted("Each run ends as superseded; a new one goes on from its paid conversation with the new cap.")),
-            *((line(Span(INTERRUPTED_WAITS, Tone.WARN)),) if status_of(self.group).phase is GroupPhase.INTERRUPTED else ()),
+            *((line(Span(interrupted_waits(self.key), Tone.WARN)),) if status_of(self.group).phase is GroupPhase.INTERRUPTED else ()),
         )
 
     def remark(self, cap: Decimal) -> Line:
@@ -141,7 +148,13 @@ class GroupExtension:
         if short:
             said.append(line(Span(f"! {short} of them would wait again: the next call needs more.", Tone.WARN)))
         if aside > left:
-            said.append(line(Span(f"! The group's cap leaves {display_usd(left)}: some wait for it (E raises it).", Tone.WARN)))
+            said.append(
+                line(
+                    Span(
+                        f"! The group's cap leaves {display_usd(left)}: some wait for it ({self.key('extend_group')} raises it).", Tone.WARN
+                    )
+                )
+            )
         return joined(said, " ")
 
     def question(self, cap: Decimal) -> Question:
@@ -159,15 +172,17 @@ def _cap(run: AgentRun) -> Decimal:
     return run.spec.max_cost_usd or Decimal(0)
 
 
-def extension_problem(run: AgentRun, successor: str = "") -> str:
+def extension_problem(run: AgentRun, successor: str = "", key: KeyNamer = own_key) -> str:
     """Why a run's cap cannot be extended, as a sentence that says what can be done instead; empty when it can be."""
     status = run_status(run)
     if successor or not status.current or status.phase is RunPhase.SUPERSEDED:
         return f"{run.name} was superseded: " + (
-            f"extend {successor}, which stands for its case now (n opens it)." if successor else "another run stands for its case now."
+            f"extend {successor}, which stands for its case now ({key('next')} opens it)."
+            if successor
+            else "another run stands for its case now."
         )
     if status.phase.ended:
-        what = "its verdict stands" if status.phase is RunPhase.SUCCEEDED else "r runs its case again instead"
+        what = "its verdict stands" if status.phase is RunPhase.SUCCEEDED else f"{key('retry')} runs its case again instead"
         return f"{run.name} has ended ({status.phase.value}), so no cap holds it: {what}."
     if run.spec.max_cost_usd is None:
         return f"{run.name} has no cap of its own."

@@ -10,6 +10,7 @@ from nodus_tui.text import safe_text, wrap
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import honesty_marks
 from nodus_tui.view_state.rows import Rows
@@ -23,7 +24,6 @@ _LABEL = 7
 _STILL = frozenset({RunPhase.INTERRUPTED})
 """Unfinished, and yet nothing of it moves."""
 _ROLE_TONES = {"system": Tone.MUTED, "user": Tone.INFO, "assistant": Tone.GOOD, "tool": Tone.WARN}
-UNFOLD_KEY = "o"
 ROOMY = 100
 """From this width on facts have room for what matters less."""
 _CALL_TONES = {
@@ -115,8 +115,9 @@ CALL_COLUMNS: tuple[Column[CallRecord], ...] = (
 class RunState:
     """One run's facts, transcript and calls."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, key: KeyNamer = own_key) -> None:
         self.name = name
+        self.key = key
         self.run: AgentRun | None = None
         self.transcript: Transcript | None = None
         self.calls: Rows[CallRecord] = Rows(CALL_COLUMNS, sort="number")
@@ -179,7 +180,7 @@ class RunState:
         why = why_line(run, now)
         if why:
             lines.append((muted(("waits" if not status.phase.ended else "why").ljust(_LABEL)), *why))
-        lines.extend(_lineage(run, successor))
+        lines.extend(_lineage(run, successor, self.key))
         return tuple(lines)
 
     def _money_line(self, run: AgentRun, width: int) -> Line:
@@ -252,7 +253,7 @@ class RunState:
     def _done_with_tools(self, turn: TranscriptTurn, width: int) -> tuple[Line, ...]:
         return (
             *call_lines(turn.tool_calls, width, whole=self.whole),
-            *result_lines(turn.tool_results, width, whole=self.whole, key=UNFOLD_KEY),
+            *result_lines(turn.tool_results, width, whole=self.whole, key=self.key("unfold")),
         )
 
     def silence(self, now: datetime) -> tuple[Line, ...]:
@@ -277,7 +278,9 @@ class RunState:
         cap = display_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
         if status.needed_cap_usd is not None:
             least = f"${usd_text(status.needed_cap_usd)}"
-            return (line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap} (e extends it)")),)
+            return (
+                line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap} ({self.key('extend')} extends it)")),
+            )
         if status.phase is RunPhase.PENDING and run.spec.max_cost_usd is not None:
             return (line("To start it needs a slot, and ", strong(cap), " of the group's cap to set aside."),)
         return ()
@@ -330,10 +333,10 @@ def _ran_text(run: AgentRun, now: datetime) -> str:
     return span_text(run_seconds(run, now)) if status.started_at is not None else "–"
 
 
-def _lineage(run: AgentRun, successor: AgentRun | None) -> tuple[Line, ...]:
+def _lineage(run: AgentRun, successor: AgentRun | None, key: KeyNamer) -> tuple[Line, ...]:
     parts = []
     if run.spec.predecessor is not None:
-        parts.append(line(muted("took over from "), run.spec.predecessor, muted(" (p opens it)")))
+        parts.append(line(muted("took over from "), run.spec.predecessor, muted(f" ({key('previous')} opens it)")))
     if successor is not None:
-        parts.append(line(muted("its case goes on in "), successor.name, muted(" (n opens it)")))
+        parts.append(line(muted("its case goes on in "), successor.name, muted(f" ({key('next')} opens it)")))
     return (joined(parts),) if parts else ()

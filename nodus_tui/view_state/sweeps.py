@@ -22,6 +22,7 @@ from nodus_tui.view_state.figures import (
 )
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import sweep_after
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.pass_rates import honesty_marks
 from nodus_tui.view_state.rows import Rows
@@ -233,10 +234,10 @@ def resting(sweep: Sweep) -> bool:
     return sweep_status(sweep).phase is GroupPhase.INTERRUPTED or sweep_status(sweep).reason == "Paused"
 
 
-def sweep_why(sweep: Sweep) -> tuple[Line, ...]:
+def sweep_why(sweep: Sweep, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """Why a sweep is as it is, and which key changes that; nothing where there is nothing to say beside its phase."""
     sign = GROUP_SIGNS[sweep_status(sweep).phase]
-    sentence = ": ".join(part for part in (sweep_status(sweep).message, "u lets it go on" if resting(sweep) else "") if part)
+    sentence = ": ".join(part for part in (sweep_status(sweep).message, f"{key('resume')} lets it go on" if resting(sweep) else "") if part)
     return (line(Span(f"{sign.glyph} {sentence}", sign.tone)),) if sentence else ()
 
 
@@ -284,7 +285,7 @@ def _barred(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, 
     return (head, *segments(parts, min(_MOST_BAR, beside)), Span("  "), *legend)
 
 
-def sweep_facts(sweep: Sweep, now: datetime, width: int) -> tuple[Line, ...]:
+def sweep_facts(sweep: Sweep, now: datetime, width: int, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """One sweep in lines: its cells and its money as bars, what it is, why it is as it is."""
     status = sweep_status(sweep)
     when = f"ended {clock_text(status.ended_at, now)}" if status.ended_at is not None else f"created {clock_text(status.created_at, now)}"
@@ -296,4 +297,4 @@ def sweep_facts(sweep: Sweep, now: datetime, width: int) -> tuple[Line, ...]:
             line(muted(when)),
         )
     )
-    return (progress_line(sweep, width), money_line(sweep, width), facts, *sweep_why(sweep))
+    return (progress_line(sweep, width), money_line(sweep, width), facts, *sweep_why(sweep, key))

@@ -1,10 +1,14 @@
 """A person's own keys in the running console: they act, and every place that names keys names them."""
 
+from dataclasses import replace
+
 from console_driver import console, press, screen_text
 from console_records import every_kind_of_run, group
+from console_stops import STOPS, go_to
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.palette import Palette
@@ -57,3 +61,19 @@ async def test_footer_help_and_palette_show_the_chosen_keys() -> None:
         assert not isinstance(app.screen, HelpOverlay), "the key that opened the help closes it"
         await press(app, pilot, "p", *"kill")
         assert any(row.replace("│", " ").split()[:3] == ["e", "kill", "Kill"] for row in screen_text(app).splitlines())
+
+
+async def test_sentences_name_the_chosen_keys() -> None:
+    settings = ConsoleSettings.model_validate({"keys": {"resume": "g", "first": "home", "minutes": "M", "quit": "Q", "launch": "ctrl+l"}})
+    resting = ScriptedBackend([group(phase=GroupPhase.INTERRUPTED, message="it was stopped")], every_kind_of_run())
+    async with console(resting, settings=settings) as (app, pilot):
+        assert "it was stopped: g lets it go on" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert "it was stopped: g lets it go on" in screen_text(app)
+        assert screen_text(app).splitlines()[-1].startswith(" g resume")
+        assert screen_text(app).splitlines()[-1].endswith("Q quit")
+    async with console(ScriptedBackend(), settings=settings) as (app, pilot):
+        assert "ctrl+l  estimates a spec file" in screen_text(app)
+    async with console(STOPS["estimate"].world(), settings=settings) as (app, pilot):
+        await go_to(app, pilot, replace(STOPS["estimate"], keys=("ctrl+l", *STOPS["estimate"].keys[1:])))
+        assert "M changes that" in screen_text(app)

@@ -209,7 +209,7 @@ async def test_damaged_lines_are_named_and_the_rest_is_shown(tmp_path: Path) -> 
             f"{path}:{first + 2}: this line is damaged; what it held is left out",
             f"4 more places of {path} cannot be read",
         )
-        assert [int(note.split(":")[1]) - first for note in backend.reader._damage] == [0, 1, 2, 3, 6, 4, 5]
+        assert sorted(int(note.split(":")[1]) - first for note in backend.reader._damage) == [0, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(

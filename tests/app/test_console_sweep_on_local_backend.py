@@ -53,5 +53,5 @@ async def test_a_sweep_from_its_estimate_to_a_comparison(tmp_path: Path) -> None
             await until(app, pilot, lambda: "agent adder − agent second: " in screen_text(app), "the comparison, whole")
             text = " ".join(screen_text(app).split())
             assert "grid-1 − grid-2: " in text
-            assert "4 tasks that both answered" in text
+            assert "on 4 tasks" in text
             await press(app, pilot, "escape")

@@ -1,6 +1,7 @@
 """Full, read-only, damaged and vanished disks: each a clear state, nothing that was told is lost, nothing is paid unrecorded."""
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -133,12 +134,14 @@ def _page_limit(backend: LocalBackend) -> None:
 
 def _fill_pages(backend: LocalBackend) -> None:
     _page_limit(backend)
-    # Use up the room on pages that exist, so that the next row needs a new one.
-    try:
-        while True:
-            backend._store._writer.execute("INSERT INTO agent_revisions VALUES (hex(randomblob(8)), 1, hex(randomblob(1000)), '')")
-    except sqlite3.OperationalError:
-        return
+    # Use up the room on pages that exist, so that the next event, which comes with every commit, needs a new one.
+    padding = (
+        "INSERT INTO events (at, change, kind, name, group_name, body) VALUES ('2026-01-01T00:00:00+00:00', 'Changed', 'Agent', '', '', ?)"
+    )
+    for size in (2000, 200, 20, 0):
+        with contextlib.suppress(sqlite3.OperationalError):
+            while True:
+                backend._store._writer.execute(padding, ("{}" + " " * size,))
 
 
 STAND_INS = {

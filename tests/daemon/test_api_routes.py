@@ -174,7 +174,7 @@ async def test_what_does_not_exist_and_what_does_not_fit_is_refused_by_the_backe
         _problem(await client.get(path), 404, ErrorCode.NOT_FOUND)
     kill = {"action": "kill", "kind": "AgentGroup", "name": "none"}
     _problem(await client.post("/v1/actions", json=kill), 404, ErrorCode.NOT_FOUND)
-    job = document("Job", "j", {"command": ["true"], "serve": {"family": "f", "port": 80}, "maxCostUSD": "1.00"})
+    job = document("Job", "j", {"command": ["true"], "hardware": "Abacus", "maxCostUSD": "1.00"})
     _problem(await client.post("/v1/apply", content=yaml(job), headers=YAML), 501, ErrorCode.NOT_SUPPORTED)
     _problem(await client.post("/v1/apply", content=b"x", headers={"Content-Type": "text/plain"}), 415, ErrorCode.INVALID_REQUEST)
     _problem(await client.post("/v1/apply", content=b"x"), 415, ErrorCode.INVALID_REQUEST)

@@ -14,7 +14,7 @@ from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted
-from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.key_actions import View, action_by_id, refusal
 from nodus_tui.view_state.run_columns import waiting_at_own_caps
 from nodus_tui.view_state.words import sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
@@ -52,7 +52,9 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         )
 
     def nothing(self) -> tuple[Line, ...]:
-        """How the first campaign comes about."""
+        """How the first campaign comes about, to whom can let it."""
+        if refusal(action_by_id("launch"), self.services.situation()):
+            return (line("No campaigns yet."),)
         return (
             line("No campaigns yet."),
             (),

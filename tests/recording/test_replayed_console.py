@@ -1,12 +1,13 @@
 """The console on a recording: the same screens as when it was recorded, its own keys, and nothing that can be done."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from console_driver import press, screen_lines, screen_text, settled
+from console_driver import press, screen_lines, screen_text, settled, wire_text
 from recording_place import BEGAN, Steady, recorded, replayed, watched_campaign
 from textual.pilot import Pilot
 from ways import spec
@@ -154,3 +155,21 @@ async def test_elsewhere_the_keys_of_a_recording_do_nothing(tmp_path: Path) -> N
             await press(app, pilot, "P", "right", "at")
             assert screen_text(app) == before
             assert not isinstance(app.backend, ReplayBackend)
+
+
+async def test_foreign_text_of_a_recording_is_text(tmp_path: Path) -> None:
+    lines: tuple[dict[str, object], ...] = (
+        {"recording": "nodus-tui", "format": 1, "startedAt": BEGAN.isoformat(), "program": "1", "of": "\x1b[31mred\x1b]0;x\x07\u202e[b]"},
+        {"t": 0, "what": "snapshot", "answer": {"cursor": 1, "groups": [{"metadata": {"name": "\x1b"}}, 7], "jobs": "\x1b"}},
+        {"t": 1, "what": "end", "why": "\x1b"},
+    )
+    path = tmp_path / "hostile"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
+    async with replayed(path) as backend:
+        app = NodusApp(backend)
+        async with app.run_test(size=(120, 30)) as pilot:
+            await until(app, pilot, lambda: "No campaigns yet." in screen_text(app))
+            assert "estimates a spec file" not in screen_text(app)
+            await press(app, pilot, "x")
+            assert "recording of ␛[31mred␛]0;x␇<U+202E>[b]" in screen_text(app)
+            assert not {"\x1b", "\x07", "\u202e"} & set(wire_text(app))

@@ -329,14 +329,19 @@ class NodusApp(App[int], inherit_bindings=False):
                 told = f"Theme {name}, until the end only: {problem}." if problem else f"Theme {name}, from now on."
                 self.screen.notice(told, Tone.WARN if problem else Tone.GOOD)
 
-        self.looks.shelf.read()
-        self._register_themes(self.looks.shelf.themes)
+        self._read_all_themes()
         remark = f"No colours are drawn: {self.looks.terminal.why}." if self.looks.colourless else ""
         self.push_screen(ThemeDialog(self.looks.choices(), self.clock, current=self.theme, shown=self.show_theme, remark=remark), chosen)
 
     def show_theme(self, name: str) -> None:
         """Show a theme from now on."""
+        if name not in self.looks.shelf.themes:
+            self._read_all_themes()
         self.theme = name
+
+    def _read_all_themes(self) -> None:
+        self.looks.shelf.read()
+        self._register_themes(self.looks.shelf.themes)
 
     def _register_themes(self, themes: Mapping[str, ThemeFile]) -> None:
         for theme in themes.values():

@@ -464,7 +464,7 @@ async def test_sorting_by_key_and_by_click() -> None:
 @pytest.mark.parametrize("theme", ["nodus-dark", "nodus-light", "nodus-ansi"])
 async def test_every_theme_paints_every_view(theme: str) -> None:
     async with console(fleet(), start_at="fleet") as (app, pilot):
-        app.theme = theme
+        app.show_theme(theme)
         await press(app, pilot, "question_mark", "escape", "X", "escape", "E", "escape", "slash", "escape", "enter")
         assert "system" in screen_text(app)
 

@@ -145,9 +145,9 @@ async def test_marked_text_is_copied_with_the_key_that_copies(tmp_path: Path) ->
         assert (tmp_path / "copied.txt").read_text(encoding="utf-8") == "median\n"
         assert app.screen.get_selected_text() in (None, "")
         # A fact above the conversation can be marked as well; a double click takes the whole of it.
-        await click(app, pilot, "case", times=2)
+        await click(app, pilot, "money", times=2)
         await press(app, pilot, "y")
-        assert "case" in app.clipboard
+        assert "money" in app.clipboard
         assert "\x1b" not in app.clipboard
         await press(app, pilot, "y")
         assert "median" not in app.clipboard

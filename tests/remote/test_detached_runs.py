@@ -65,7 +65,7 @@ async def started(place: DetachedWorkspace, *arguments: str) -> AsyncIterator[St
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 async def test_one_signal_stops_the_command_s_own_groups_gracefully_and_no_other(place: DetachedWorkspace, stop: signal.Signals) -> None:
-    assert place.installed("apply", "-f", place.spec("other", family="slow", tasks=1, agent="solver-2")).returncode == 0
+    assert place.called("apply", "-f", place.spec("other", family="slow", tasks=1, agent="solver-2")).returncode == 0
     async with started(place, "run", "-f", place.spec(family="steady", tasks=12, active=2), "--json") as command:
         await place.group_when("hello", going(2))
         command.process.send_signal(stop)
@@ -141,7 +141,7 @@ async def test_a_run_that_was_left_is_taken_up_by_the_same_command(place: Detach
 
 
 async def test_time_that_runs_out_stops_the_run_and_ends_a_wait(place: DetachedWorkspace) -> None:
-    waited = place.installed("apply", "-f", place.spec("left", family="slow", tasks=1, agent="solver-2"))
+    waited = place.called("apply", "-f", place.spec("left", family="slow", tasks=1, agent="solver-2"))
     assert waited.returncode == 0
     gave_up = place.installed("wait", "left", "--timeout", "1s", "--json", "-q")
     assert gave_up.returncode == 4
@@ -153,13 +153,13 @@ async def test_time_that_runs_out_stops_the_run_and_ends_a_wait(place: DetachedW
 
 async def test_looks_and_kills_start_nothing(tmp_path: Path) -> None:
     place = in_folder(tmp_path / "quiet")
-    assert place.installed("get", "groups").returncode == 0
-    assert place.installed("estimate", "-f", place.spec()).returncode == 0
-    assert place.installed("validate", "-f", place.spec()).returncode == 0
-    assert place.installed("apply", "-f", place.spec(), "--dry-run").returncode == 0
-    assert place.installed("--in-process", "apply", "-f", place.spec()).returncode == 0
-    assert place.installed("kill", "hello", "--yes").returncode == 0
-    assert place.installed("delete", "group/hello", "--yes").returncode == 0
+    assert place.called("get", "groups").returncode == 0
+    assert place.called("estimate", "-f", place.spec()).returncode == 0
+    assert place.called("validate", "-f", place.spec()).returncode == 0
+    assert place.called("apply", "-f", place.spec(), "--dry-run").returncode == 0
+    assert place.called("--in-process", "apply", "-f", place.spec()).returncode == 0
+    assert place.called("kill", "hello", "--yes").returncode == 0
+    assert place.called("delete", "group/hello", "--yes").returncode == 0
     assert place.processes() == []
     assert place.installed("--in-process", "run", "-f", place.spec(), "-q").returncode == 0
     assert place.installed("--in-process", "run", "-f", place.spec("x"), "--detach").returncode == 2

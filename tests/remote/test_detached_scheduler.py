@@ -73,7 +73,7 @@ async def test_a_hangup_does_not_reach_it(place: DetachedWorkspace) -> None:
 
 async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> None:
     def call(*words: str) -> tuple[int, str, str]:
-        done = place.installed("scheduler", *words)
+        done = place.called("scheduler", *words)
         return done.returncode, done.stdout, done.stderr
 
     assert call("status")[0] == 4
@@ -81,7 +81,7 @@ async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> N
     assert (none["running"], none["pid"], none["activeRuns"]) == (False, None, 0)
     assert call("logs")[0] == 0
     assert call("start")[0] == 0
-    assert place.installed("apply", "-f", place.spec(family="slow", active=2)).returncode == 0
+    assert place.called("apply", "-f", place.spec(family="slow", active=2)).returncode == 0
     await place.group_when("hello", going(2))
     code, out, _ = call("status", "--json")
     told = json.loads(out)
@@ -106,16 +106,16 @@ async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> N
 
 async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_themselves(place: DetachedWorkspace) -> None:
     await place.scheduler.ensure()
-    assert place.installed("run", "-f", place.spec(family="steady", tasks=20, active=2), "--detach").returncode == 0
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=8, active=2), "--detach").returncode == 0
     await place.group_when("hello", scored(1))
     await place.scheduler.stop()
-    told = json.loads(place.installed("results", "hello", "--json").stdout)
+    told = json.loads(place.called("results", "hello", "--json").stdout)
     assert told["phase"] == "Running"
     assert told["cost"]["unconfirmedUSD"] == "0.00", "calls in flight had time to end"
     assert place.processes() == [], "a look starts nothing"
     waited = place.installed("wait", "hello", "--json", "-q")
     assert waited.returncode == 0, waited.stderr
-    assert json.loads(waited.stdout)["coverage"] == {"scored": 20, "total": 20}
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 8, "total": 8}
 
 
 async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: DetachedWorkspace) -> None:
@@ -123,7 +123,7 @@ async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: 
     await place.group_when("hello", scored(1))
     killed = await place.kill_scheduler()
     assert (place.home / RECORD_NAME).exists(), "it had no time to remove its record"
-    status = place.installed("scheduler", "status")
+    status = place.called("scheduler", "status")
     assert status.returncode == 4
     assert "ended without a word" in status.stderr
     waited = place.installed("wait", "hello", "--json", "-q")
@@ -181,17 +181,16 @@ async def test_an_idle_one_is_replaced_when_the_configuration_or_a_key_changed_a
     second = place.record()
     assert second.pid != first.pid
     assert "secret-value" not in (place.home / RECORD_NAME).read_text(encoding="utf-8")
-    busy = place.installed("apply", "-f", place.spec("four", family="slow"), env={"OTHER_API_KEY": "secret-value"})
+    busy = place.called("apply", "-f", place.spec("four", family="slow"), env={"OTHER_API_KEY": "secret-value"})
     assert busy.returncode == 0
     place.config.write_text(place.config.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    told = place.installed("apply", "-f", place.spec("five", family="slow"))
+    told = place.called("apply", "-f", place.spec("five", family="slow"))
     assert "scheduler restart" in told.stderr
     assert place.record() == second
 
 
 async def test_work_in_another_process_is_not_taken_from_it(place: DetachedWorkspace) -> None:
     async with await open_local(BackendOptions(home=place.home, config=place.config, role="work")):
-        assert await place.scheduler.ensure() is None
         done = await asyncio.to_thread(place.installed, "run", "-f", place.spec(), "--json", "-q")
         assert done.returncode == 0, done.stderr
         start = await asyncio.to_thread(place.installed, "scheduler", "start")

@@ -103,7 +103,7 @@ async def test_a_campaign_outlives_its_terminal(tmux: Tmux) -> None:
 
 async def test_leaving_the_console_says_that_the_work_goes_on(tmux: Tmux) -> None:
     place: DetachedWorkspace = tmux.place
-    assert place.installed("apply", "-f", place.spec(family="slow", tasks=1)).returncode == 0
+    assert place.called("apply", "-f", place.spec(family="slow", tasks=1)).returncode == 0
     tmux.open(shell=True)
     await tmux.reads("campaigns", "hello", "work goes on without this window")
     tmux.type("q")

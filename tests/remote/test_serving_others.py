@@ -46,8 +46,8 @@ async def serving(place: DetachedWorkspace, *arguments: str) -> AsyncIterator[tu
 async def test_others_look_and_act_over_tls_each_with_a_token(tmp_path: Path, in_process: bool) -> None:
     place, elsewhere = in_folder(tmp_path / "here"), in_folder(tmp_path / "there")
     authority = Authority(tmp_path)
-    operator = place.installed("token", "create", "ann", "--role", "operator").stdout.strip()
-    viewer = place.installed("token", "create", "vera", "--role", "viewer").stdout.strip()
+    operator = place.called("token", "create", "ann", "--role", "operator").stdout.strip()
+    viewer = place.called("token", "create", "vera", "--role", "viewer").stdout.strip()
     way = ("--in-process",) if in_process else ()
     tls = ("--listen", "127.0.0.1:0", "--tls-cert", str(authority.certificate), "--tls-key", str(authority.key))
     async with serving(place, *way, "serve", *tls) as (told, process):
@@ -66,23 +66,10 @@ async def test_others_look_and_act_over_tls_each_with_a_token(tmp_path: Path, in
         code, _, err = await call(viewer, "kill", "hello", "--yes")
         assert code == 2
         assert "viewer" in err
-        code, out, _ = await call(operator, "doctor")
-        here, _, there = out.partition(f"There, at {url}\n")
-        assert here.startswith("On this machine\nok    python: ")
-        assert not {"workspace:", "sqlite:", "configuration:", "model "} & set(here.replace(":", ": ").split())
-        assert f"backend: local {__version__}, {place.home}" in there
-        assert f"machine: {socket.gethostname()}, " in there
-        assert "model perfect: simulated" in there
-        assert str(elsewhere.home) not in out
-        checks = json.loads((await call(viewer, "doctor", "--json"))[1])["checks"]
-        assert {check["where"] for check in checks} == {"here", "there"}
-        code, out, _ = await call("nodus_wrong", "doctor")
-        assert code == 4
-        assert "NODUS_TOKEN" in out
         code, _, err = await call("nodus_wrong", "get", "groups")
         assert code == 2
         assert "NODUS_TOKEN" in err
-        assert place.installed("token", "revoke", "vera").returncode == 0
+        assert place.called("token", "revoke", "vera").returncode == 0
         assert (await call(viewer, "get", "groups"))[0] == 2
         assert bool(place.processes()) is not in_process
         process.send_signal(signal.SIGTERM)
@@ -91,9 +78,34 @@ async def test_others_look_and_act_over_tls_each_with_a_token(tmp_path: Path, in
     assert not elsewhere.home.exists() or not (elsewhere.home / "nodus.db").exists()
 
 
+async def test_doctor_checks_the_machine_of_the_api_and_of_this_one_what_a_client_needs(tmp_path: Path) -> None:
+    place, elsewhere = in_folder(tmp_path / "here"), in_folder(tmp_path / "there")
+    token = place.called("token", "create", "vera", "--role", "viewer").stdout.strip()
+    async with serving(place, "serve", "--listen", "127.0.0.1:0") as (url, _):
+
+        async def doctor(token: str, *arguments: str) -> tuple[int, str]:
+            done = await asyncio.to_thread(lambda: elsewhere.called("doctor", *arguments, env={"NODUS_URL": url, "NODUS_TOKEN": token}))
+            return done.returncode, done.stdout
+
+        code, out = await doctor(token)
+        assert code == 0
+        here, _, there = out.partition(f"There, at {url}\n")
+        assert here.startswith("On this machine\nok    python: ")
+        assert not {"workspace:", "sqlite:", "configuration:", "model "} & set(here.replace(":", ": ").split())
+        assert f"backend: local {__version__}, {place.home}" in there
+        assert f"machine: {socket.gethostname()}, " in there
+        assert "model perfect: simulated" in there
+        assert str(elsewhere.home) not in out
+        checks = json.loads((await doctor(token, "--json"))[1])["checks"]
+        assert {check["where"] for check in checks} == {"here", "there"}
+        code, out = await doctor("nodus_wrong")
+        assert code == 4
+        assert "NODUS_TOKEN" in out
+
+
 async def test_work_goes_on_when_the_server_for_others_ends(tmp_path: Path) -> None:
     place = in_folder(tmp_path)
-    token = place.installed("token", "create", "ann", "--role", "operator").stdout.strip()
+    token = place.called("token", "create", "ann", "--role", "operator").stdout.strip()
     async with serving(place, "serve", "--listen", "127.0.0.1:0") as (url, process):
         env = {"NODUS_URL": url, "NODUS_TOKEN": token}
         done = await asyncio.to_thread(lambda: place.installed("run", "-f", place.spec(family="slow", tasks=1), "--detach", env=env))
@@ -105,14 +117,14 @@ async def test_work_goes_on_when_the_server_for_others_ends(tmp_path: Path) -> N
 
 def test_tokens_are_listed_without_their_secret(tmp_path: Path) -> None:
     place = in_folder(tmp_path)
-    secret = place.installed("token", "create", "ann", "--role", "viewer").stdout.strip()
-    listed = place.installed("token", "list", "--json")
+    secret = place.called("token", "create", "ann", "--role", "viewer").stdout.strip()
+    listed = place.called("token", "list", "--json")
     assert [(each["name"], each["role"]) for each in json.loads(listed.stdout)] == [("ann", "viewer")]
     assert secret not in listed.stdout
-    assert "ann" in place.installed("token", "list").stdout
+    assert "ann" in place.called("token", "list").stdout
     assert all(secret not in path.read_text(encoding="utf-8") for path in place.home.iterdir() if path.is_file())
-    assert place.installed("token", "create", "ann", "--role", "viewer").returncode == 2
-    assert place.installed("token", "revoke", "nobody").returncode == 2
+    assert place.called("token", "create", "ann", "--role", "viewer").returncode == 2
+    assert place.called("token", "revoke", "nobody").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -136,5 +148,5 @@ def test_what_cannot_be_served_is_a_sentence(tmp_path: Path, arguments: tuple[st
 
 def test_two_ways_at_once_are_refused(tmp_path: Path) -> None:
     place = in_folder(tmp_path)
-    assert place.installed("--in-process", "--connect", "http://localhost:1", "get", "groups").returncode == 2
-    assert place.installed("--connect", "nowhere", "get", "groups").returncode == 2
+    assert place.called("--in-process", "--connect", "http://localhost:1", "get", "groups").returncode == 2
+    assert place.called("--connect", "nowhere", "get", "groups").returncode == 2

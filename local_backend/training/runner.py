@@ -64,7 +64,8 @@ class Evaluation:
     def __init__(self, order: EvaluationOrder, work: Path, environ: Mapping[str, str]) -> None:
         self.order = order
         self.work = work
-        self.environ = environ
+        # Tasks of the user's own may be Python, and nothing is written beside them.
+        self.environ = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
         self.teller = Teller(Path(environ[VARIABLE]) if environ.get(VARIABLE) else None)
         self.findings = Findings(order, started_at=datetime.now(UTC), hardware=environ.get("NODUS_HARDWARE", "CPU"))
         self.places = Places(work)

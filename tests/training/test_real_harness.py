@@ -17,6 +17,7 @@ from nodus_tui.contract.configuration import EvaluateSettings
 
 pytestmark = pytest.mark.timeout(240)
 
+EXAMPLE_TASKS = Path(__file__).parents[2] / "examples" / "training" / "tasks"
 ARITHMETIC = "nodus/arithmetic-v2@2.0.0"
 
 
@@ -52,15 +53,17 @@ async def test_what_is_here_says_its_versions(python: Path) -> None:
 
 
 async def test_benchmark_tasks_of_ones_own_are_scored_offline(real: TrainingPlace) -> None:
+    """The example's among them, whose data a Python file beside it gives."""
     real.sums()
     real.words()
     parameters = {"batchSize": 4, "limit": 6, "numFewshot": 1, "seed": 3, "taskFilter": {"difficulty": "easy"}}
     async with real.backend() as backend:
-        await backend.apply(real.benchmark("sums", "words", parameters=parameters))
+        folders = {"includePaths": ["tasks", str(EXAMPLE_TASKS)]}
+        await backend.apply(real.benchmark("sums", "words", "capitals", parameters=parameters, **folders))
         status = await until(backend)
         assert (status.phase, status.progress) == ("Succeeded", 1.0), await log_of(backend)
         scores = {(each.task, each.metric): each for each in status.scores}
-        assert set(scores) == {("sums", "acc"), ("words", "exact_match")}
+        assert set(scores) == {("sums", "acc"), ("words", "exact_match"), ("capitals", "acc")}
         assert {each.samples for each in scores.values()} == {6}
         acc = scores["sums", "acc"]
         assert acc.standard_error is not None
@@ -73,6 +76,7 @@ async def test_benchmark_tasks_of_ones_own_are_scored_offline(real: TrainingPlac
         assert provenance["model"]["parameters"] == 37_984
         assert provenance["offline"] == "network namespace"
         assert {each.path for each in status.outputs if "harness/samples_" in each.path}
+    assert sorted(each.suffix for each in EXAMPLE_TASKS.iterdir()) == [".jsonl", ".py", ".yaml"]
 
 
 async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_own_cache(
@@ -80,7 +84,7 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
 ) -> None:
     """Of a model that is fetched first, and is there for the second attempt although the hub has gone."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    parameters = {"limit": 60, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
+    parameters = {"limit": 40, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
     async with real.backend() as backend:
         fetched = {"model": {"uri": f"hf://{REPOSITORY}@{COMMIT}"}, "resources": {"hardware": ["CPU"], "cpus": 1}}
         with hub(real.model) as there:
@@ -96,15 +100,15 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
         second = await until(backend)
         assert second.phase == "Succeeded", await log_of(backend)
         provenance = await output(backend, "provenance.json")
-        assert 0 < provenance["answersFromEarlierAttempts"] < 60
+        assert 0 < provenance["answersFromEarlierAttempts"] < 40
         assert provenance["model"]["commit"] == COMMIT
         assert set(provenance["model"]["files"]) == set(there.files)
         assert f"commit {COMMIT} was fetched before" in " ".join(second.notes)
         assert (provenance["offline"], "hf_secret" in json.dumps(provenance)) == ("network namespace", False)
         found = (await output(backend, "results.json"))["environment"]
-        assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 60
+        assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 40
         by_metric = {each.metric: each for each in second.scores}
-        assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 60)
+        assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 40)
         assert second.cost_usd > first.cost_usd
 
 

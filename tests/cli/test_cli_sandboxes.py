@@ -49,15 +49,24 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODUS_SANDBOX_ENGINE", "bubblewrap")
 
 
-@pytest.fixture
-def worked(workspace: Workspace, nodus: Nodus) -> Workspace:
-    """A workspace in which one run has made files."""
+@pytest.fixture(scope="module")
+def worked_once(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace in which one run has made files: made once, for what these tests do to it changes nothing of that run."""
+    workspace = Workspace(tmp_path_factory.mktemp("worked"))
     workspace.config.write_text(CONFIGURATION + SCRIPTED, encoding="utf-8")
     path = Path(workspace.spec(family="scripted", tasks=1))
     path.write_text(path.read_text().replace('perRunMaxCostUSD: "0.10"', 'perRunMaxCostUSD: "0.10"\n  tools: [bash, read, write, submit]'))
-    done = nodus("run", "-f", str(path), "-q")
-    assert done.exit_code == 0, done.stderr
+    done = workspace.installed("run", "-f", str(path), "-q", env={"NODUS_SANDBOX_ENGINE": "bubblewrap"})
+    assert done.returncode == 0, done.stderr
     return workspace
+
+
+@pytest.fixture
+def worked(worked_once: Workspace, nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """That workspace, to which the command line goes in this test."""
+    monkeypatch.setenv("NODUS_HOME", str(worked_once.home))
+    monkeypatch.setenv("NODUS_CONFIG", str(worked_once.config))
+    return worked_once
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -168,12 +177,13 @@ def test_no_sandbox_stays_and_reaping_says_what_it_kept(worked: Workspace, nodus
 
 
 def test_doctor_tries_the_engine_and_says_how_strong_it_is(nodus: Nodus) -> None:
-    sandbox = json.loads(nodus("doctor", "-o", "json").stdout)["sandbox"]
+    told = json.loads(nodus("doctor", "-o", "json").stdout)
+    sandbox = told["sandbox"]
     assert sandbox["engine"] == "bubblewrap"
     assert sandbox["isolation"] in {"full", "weaker"}
     assert {"version", "reason", "weaknesses"} <= set(sandbox)
-    text = nodus("doctor").stdout
-    assert f"sandbox: bubblewrap {sandbox['version']}, {sandbox['isolation']} isolation: " in text
+    message = next(check["message"] for check in told["checks"] if check["check"] == "sandbox")
+    assert message.startswith(f"bubblewrap {sandbox['version']}, {sandbox['isolation']} isolation: ")
 
 
 def test_doctor_says_when_there_is_no_engine(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,8 @@ class CellNow:
         return status_of(self.group).needed_cap_usd if self.group is not None else None
 
 
-def outcome_forms(item: CellNow, now: datetime) -> tuple[Line, ...]:
-    """What came of it, longest first: a pass rate, scores, or how a job ended."""
+def outcome_forms(item: CellNow, now: datetime, *, timed: bool = True) -> tuple[Line, ...]:
+    """What came of it, longest first: a pass rate, scores, or how a job ended; `timed` with how long that took."""
     cell = item.cell
     if not cell.launched:
         return (line(muted(cell.message or "waits")),)
@@ -122,7 +122,7 @@ def outcome_forms(item: CellNow, now: datetime) -> tuple[Line, ...]:
         return (line(str(ended_cases(status)), muted(f"/{status.coverage.total} answered")),)
     code = "" if item.exit_code is None else f"exit {item.exit_code}"
     done = "" if item.begun is None or cell.phase.ended else f"{item.begun:.0%} done"
-    return (line(muted(" · ".join(part for part in (code, done, took_text(item, now)) if part))),)
+    return (line(muted(" · ".join(part for part in (code, done, took_text(item, now) if timed else "") if part))),)
 
 
 def _score_forms(scores: Sequence[TaskScore]) -> tuple[Line, ...]:
@@ -196,7 +196,7 @@ def cell_columns(axes: Sequence[SweepAxis], kind: str) -> tuple[Column[CellNow],
             "outcome",
             came,
             16,
-            lambda item, now: outcome_forms(item, now)[0] if item.cell.launched else line(NOTHING),
+            lambda item, now: outcome_forms(item, now, timed=False)[0] if item.cell.launched else line(NOTHING),
             _rate,
             grow=8,
             figures=kind == "AgentGroup",

@@ -23,6 +23,8 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 
 _GOOD_MATCH = 60
+_TELLING = 3
+"""Letters from which on they are looked for in sentences, and misspelt names guessed: fewer stand in nearly all of them."""
 _MOST_LINES = 12
 """Of the table, its titles included."""
 _HELP_LINES = 2
@@ -158,6 +160,8 @@ def _rank(typed: str, action: KeyAction) -> int | None:
         return 0
     if typed in action.word.casefold():
         return 1
+    if typed and len(typed) < _TELLING:
+        return None
     if typed in action.help.casefold():
         return 2
     return 3 if fuzz.partial_ratio(typed, action.word.casefold()) > _GOOD_MATCH else None

@@ -62,6 +62,7 @@ async def test_a_few_letters_are_enough_and_tab_completes_them() -> None:
     async with console(world()) as (app, pilot):
         await press(app, pilot, "colon", "b", "u")
         assert "budgets" in screen_text(app)
+        assert "Show all jobs" not in screen_text(app)
         await press(app, pilot, "tab")
         assert app.screen.query_one("#words").value == "budgets"
         await press(app, pilot, "enter")

@@ -26,9 +26,12 @@ async def until(app: NodusApp, pilot: Pilot[int], holds: Callable[[], bool]) -> 
 
 
 def own_lines(app: NodusApp) -> list[str]:
-    """The screen without what tells that it is a recording, or that it is recorded: the lines above the place, and the footer's."""
+    """The screen without what tells that it is a recording, or that it is recorded: the lines below the view, which may be several."""
     lines = screen_lines(app)
-    return [line for line in lines[:-3] if line]
+    below = next(
+        place for place, line in enumerate(lines) if line[1:2] in ("▶", "■", "‖") or "recorded to" in line or "● recording" in line
+    )
+    return [line for line in lines[:below] if line]
 
 
 async def tour(app: NodusApp, pilot: Pilot[int]) -> list[list[str]]:

@@ -1,11 +1,14 @@
 """From results to an exit code. Pure: the rules that a pipeline relies on (docs/cli.md), in one place."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
+from nodus_tui.contract.resources.training_job import TaskScore
 from nodus_tui.contract.results import CaseResult, GroupResults
+from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, of_environment
 
 _CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED, Reason.SANDBOX_LIMIT_REACHED})
 _NOT_ABOUT_THE_AGENT = frozenset({Reason.INFRASTRUCTURE_FAILURE, Reason.EVALUATION_TIMEOUT, Reason.PREPARATION_FAILED})
@@ -53,6 +56,23 @@ def judge_all(results: tuple[GroupResults, ...], gate: Gate, ended_stalled: froz
     """Every group must pass; the gravest code speaks for all."""
     judgements = [judge(each, gate, ended_stalled=each.group in ended_stalled) for each in results]
     return Judgement(gravest(tuple(each.code for each in judgements)), tuple(text for each in judgements for text in each.sentences))
+
+
+def judge_scores(name: str, scores: Sequence[TaskScore], gate: Gate) -> Judgement:
+    """The exit code for a TrainingJob that has succeeded. What of an Environment is not scored, its grader broke on."""
+    if not of_environment(scores):
+        if gate == Gate():
+            return Judgement(Exit.DONE)
+        return Judgement(Exit.USAGE, (f"{name} scored benchmark tasks, whose figures are no pass rate: a gate does not fit them",))
+    by_metric = {each.metric: each for each in scores}
+    coverage, rate = by_metric[COVERAGE], by_metric.get(PASS_RATE)
+    scored = f"{rate.samples if rate else 0}/{coverage.samples}"
+    if coverage.value < (1.0 if gate.min_coverage is None else gate.min_coverage):
+        return Judgement(Exit.INFRASTRUCTURE, (f"{name}: coverage is {scored}: the grader failed on the others",))
+    if gate.min_pass_rate is not None and (rate is None or rate.value < gate.min_pass_rate):
+        shown = "none" if rate is None else f"{100 * rate.value:.1f}%"
+        return Judgement(Exit.GATE, (f"{name}: the pass rate is {shown}, below the gate of {100 * gate.min_pass_rate:.1f}%",))
+    return Judgement(Exit.DONE)
 
 
 def _coverage(results: GroupResults, gate: Gate, *, ended_stalled: bool) -> Judgement | None:

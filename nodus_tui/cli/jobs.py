@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
+from nodus_tui.cli.gate import Gate, judge_scores
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.signals import stop_on_signals
@@ -25,6 +26,8 @@ _CAP_REASONS = frozenset({"MaxCostReached", "BudgetExceeded"})
 _NOT_ABOUT_THE_COMMAND = frozenset({"Timeout", "StartTimeout", "NotAnswering", "InfrastructureFailure"})
 
 Write = Callable[[str], None]
+
+NO_GATE = Gate()
 
 
 def exit_code(status: JobStatus) -> Exit:
@@ -135,7 +138,14 @@ async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> Any
 
 
 async def wait_for_jobs(
-    backend: Backend, names: Sequence[str], output: str, *, logs: bool, quiet: bool, timeout: timedelta | None = None
+    backend: Backend,
+    names: Sequence[str],
+    output: str,
+    *,
+    logs: bool,
+    quiet: bool,
+    timeout: timedelta | None = None,
+    gate: Gate = NO_GATE,
 ) -> Exit:
     """Wait until jobs have ended, their logs on stderr where asked for; print and judge them. An interruption ends the waiting only."""
     prefixed = len(names) > 1
@@ -156,7 +166,7 @@ async def wait_for_jobs(
     if ended:
         if isinstance(outcomes[0], BaseException):
             raise outcomes[0]
-        return report_jobs([await job_named(backend, name) for name in names], output)
+        return report_jobs([await job_named(backend, name) for name in names], output, gate)
     for name in names:
         job = await job_named(backend, name)
         if not status_of(job).ended:
@@ -166,7 +176,7 @@ async def wait_for_jobs(
     return Exit.INTERRUPTED if interrupted else Exit.INFRASTRUCTURE
 
 
-def report_jobs(jobs: Sequence[AnyJob], output: str) -> Exit:
+def report_jobs(jobs: Sequence[AnyJob], output: str, gate: Gate) -> Exit:
     """Print jobs on stdout, say what was wrong on stderr, and give the exit code. A job that waits for somebody has not passed."""
     if output == "json":
         documents = [each.to_document() for each in jobs]
@@ -184,7 +194,19 @@ def report_jobs(jobs: Sequence[AnyJob], output: str) -> Exit:
             say(f"{job.name}: {status.message}")
         for note in status.notes:
             say(f"{job.name}: {note}")
-    return gravest(tuple(exit_code(status_of(job)) for job in jobs))
+    return gravest(tuple(judge_job(job, gate) for job in jobs))
+
+
+def judge_job(job: AnyJob, gate: Gate) -> Exit:
+    """The exit code: how it ended, and where a TrainingJob succeeded whether its scores pass the gate; what does not pass is said."""
+    status = status_of(job)
+    code = exit_code(status) if status.ended or has_no_server(status) else Exit.INFRASTRUCTURE
+    if code is not Exit.DONE or not isinstance(job, TrainingJob) or job.status is None:
+        return code
+    judgement = judge_scores(job.name, job.status.scores, gate)
+    for sentence in judgement.sentences:
+        say(sentence)
+    return judgement.code
 
 
 def _by_kind(jobs: Sequence[AnyJob]) -> list[list[AnyJob]]:

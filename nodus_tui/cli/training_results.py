@@ -1,20 +1,17 @@
-"""What a TrainingJob has come to, for `results`: its scores, an Environment's verdicts, and whether they pass a gate."""
+"""What a TrainingJob has come to, for `results`: its scores, and an Environment's verdicts."""
 
 import json
 from typing import Any
 
 from nodus_tui.cli.details import results_text
-from nodus_tui.cli.exits import Exit
-from nodus_tui.cli.failures import say
-from nodus_tui.cli.gate import Gate
-from nodus_tui.cli.jobs import exit_code, status_of
+from nodus_tui.cli.jobs import status_of
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
 from nodus_tui.cli.rows import cap_text, progress_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob
-from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, figure, of_environment
+from nodus_tui.statistics.scores import figure
 
 RESULTS_PATH = "outputs/results.json"
 
@@ -83,25 +80,3 @@ def _summary(job: TrainingJob) -> str:
             ("Cost", f"{display_usd(status.cost_usd)} of {cap_text(job)}"),
         ]
     )
-
-
-def judge_training(job: TrainingJob, gate: Gate) -> Exit:
-    """The exit code against a gate; what does not pass is said."""
-    status = status_of(job)
-    scores = job.status.scores if job.status else ()
-    code = exit_code(status) if status.ended else Exit.INFRASTRUCTURE
-    if code is not Exit.DONE:
-        return code
-    if not of_environment(scores):
-        say(f"{job.name} scored benchmark tasks, whose figures are no pass rate: a gate does not fit them")
-        return Exit.USAGE
-    by_metric = {each.metric: each for each in scores}
-    coverage, rate = by_metric[COVERAGE], by_metric.get(PASS_RATE)
-    if coverage.value < (1.0 if gate.min_coverage is None else gate.min_coverage):
-        say(f"{job.name}: coverage is {rate.samples if rate else 0}/{coverage.samples}, which is below the gate")
-        return Exit.GATE
-    if gate.min_pass_rate is not None and (rate is None or rate.value < gate.min_pass_rate):
-        shown = "none" if rate is None else f"{100 * rate.value:.1f}%"
-        say(f"{job.name}: the pass rate is {shown}, below the gate of {100 * gate.min_pass_rate:.1f}%")
-        return Exit.GATE
-    return Exit.DONE

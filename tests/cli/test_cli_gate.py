@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodus_tui.cli.exits import Exit, gravest
-from nodus_tui.cli.gate import Gate, judge, judge_all
+from nodus_tui.cli.gate import Gate, judge, judge_all, judge_scores
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, Verdict
+from nodus_tui.contract.resources.training_job import TaskScore
 
 CORRECT, WRONG = Verdict.CORRECT, Verdict.INCORRECT
 NO_GATE = Gate()
@@ -118,3 +119,27 @@ def test_a_timeout_that_fell_while_cases_waited_on_a_cap_is_told_as_the_cap() ->
     assert judge(group, NO_GATE, ended_stalled=True).code is Exit.CAP
     assert judge_all((group,), NO_GATE, frozenset({"hello"})).code is Exit.CAP
     assert judge_all((group,), NO_GATE, frozenset({"other"})).code is Exit.INFRASTRUCTURE
+
+
+def scores(passed: float, scored: int, total: int) -> list[TaskScore]:
+    facts = {"passRate": (passed, scored), "coverage": (scored / total, total)}
+    return [TaskScore(task="own/tasks", metric=metric, value=value, samples=samples) for metric, (value, samples) in facts.items()]
+
+
+@pytest.mark.parametrize(
+    ("found", "gate", "code"),
+    [
+        (scores(0.0, 4, 4), NO_GATE, Exit.DONE),
+        (scores(0.5, 4, 4), Gate(min_pass_rate=0.5), Exit.DONE),
+        (scores(0.5, 4, 4), Gate(min_pass_rate=0.51), Exit.GATE),
+        (scores(1.0, 3, 4), NO_GATE, Exit.INFRASTRUCTURE),
+        (scores(1.0, 3, 4), Gate(min_coverage=0.75, min_pass_rate=1.0), Exit.DONE),
+        (scores(1.0, 3, 4), Gate(min_coverage=0.76), Exit.INFRASTRUCTURE),
+        ([TaskScore(task="sums", metric="acc", value=0.9, samples=9)], NO_GATE, Exit.DONE),
+        ([TaskScore(task="sums", metric="acc", value=0.9, samples=9)], Gate(min_pass_rate=0.1), Exit.USAGE),
+    ],
+)
+def test_a_training_job_is_judged_by_what_its_environment_gave(found: list[TaskScore], gate: Gate, code: Exit) -> None:
+    judgement = judge_scores("score", found, gate)
+    assert judgement.code is code
+    assert bool(judgement.sentences) is (code is not Exit.DONE)

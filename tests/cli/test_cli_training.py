@@ -90,6 +90,27 @@ def test_what_its_cap_ended_goes_on_under_a_higher_one_and_what_failed_is_tried_
     assert nodus("retry", "tj/score").exit_code == 2
 
 
+def test_the_pass_rate_of_held_out_tasks_is_a_gate_and_a_benchmark_has_none(
+    workspace: Workspace, nodus: Nodus, place: TrainingPlace
+) -> None:
+    place.sums()
+    refused = nodus("run", "--min-pass-rate", "0.5", "-f", spec(workspace, place, "sums"))
+    assert refused.exit_code == 2
+    assert "a benchmark's figures are no pass rate" in refused.stderr
+    held_out = place.document("held", environment="nodus/arithmetic-v2@2.0.0", parameters={"limit": 4, "seed": 1})
+    path = workspace.write(json.dumps(held_out), "held.json")
+    judged = nodus("run", "-q", "--min-pass-rate", "0.99", "-f", path)
+    assert judged.exit_code == 1, judged.stderr
+    assert "held: the pass rate is 0.0%, below the gate of 99.0%" in judged.stderr
+    assert nodus("wait", "tj/held", "--min-pass-rate", "0.99").exit_code == 1
+    assert nodus("wait", "tj/held").exit_code == 0
+    assert nodus("results", "tj/held", "--min-pass-rate", "0").exit_code == 0
+    shown = nodus("results", "tj/held").stdout
+    assert "4/4 scored" in shown
+    assert shown.count("Incorrect") == 4
+    assert nodus("retry", "tj/held", "--reason", "Killed").exit_code == 2
+
+
 def test_a_model_whose_server_has_ended_is_not_waited_for(workspace: Workspace, nodus: Nodus, place: TrainingPlace) -> None:
     serving = {"command": ["false"], "network": True, "maxCostUSD": "1", "serve": {"family": "qwen", "port": free_port()}}
     server = {"apiVersion": "nodus.dev/v1", "kind": "Job", "metadata": {"name": "qwen-server"}, "spec": serving}

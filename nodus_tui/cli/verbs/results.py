@@ -5,6 +5,7 @@ import click
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate, judge
+from nodus_tui.cli.jobs import judge_job
 from nodus_tui.cli.options import TargetType, gate_options, output_option
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.session import with_backend
@@ -12,7 +13,7 @@ from nodus_tui.cli.summary import FORMATS, results_text, summary_text
 from nodus_tui.cli.sweep_texts import sweep_results_text, sweep_summary
 from nodus_tui.cli.sweeps import judge_sweep
 from nodus_tui.cli.targets import split_target
-from nodus_tui.cli.training_results import judge_training, training_results, training_text
+from nodus_tui.cli.training_results import training_results, training_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.results import GroupResults
 
@@ -34,7 +35,7 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
     if kind == "TrainingJob":
         job, document = with_backend("look", lambda backend: training_results(backend, name))
         emit(training_text(job, document, output, summary=summary))
-        return judge_training(job, gate) if gated else Exit.DONE
+        return judge_job(job, gate) if gated else Exit.DONE
     if kind == "Sweep":
         return with_backend("look", lambda backend: _sweep(backend, name, gate if gated else None, output, summary=summary))
     if kind != "AgentGroup":

@@ -75,9 +75,12 @@ def command(
 
     A scored case is never run again: its verdict stands. An interrupted group goes on, as with `resume`.
     """
+    gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
     if "/" in group and split_target(group)[0] in JOB_WORDS:
-        return _retry_job(group, why, output, no_wait=no_wait, quiet=quiet)
-    options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
+        if runs or reasons or verdicts or interrupted:
+            raise click.UsageError("RUNs, --reason, --verdict and --interrupted choose runs of a group; a job is tried again whole")
+        return _retry_job(group, why, output, gate, no_wait=no_wait, quiet=quiet)
+    options = WaitOptions(gate=gate, output=output, quiet=quiet, launches=True)
     if "/" in group and split_target(group)[0] == "Sweep":
         if reasons or verdicts or interrupted:
             raise click.UsageError("--reason, --verdict and --interrupted choose runs of a group; of a sweep name cells")
@@ -94,7 +97,7 @@ def command(
     return act_and_wait(plan, lambda _: group, options)
 
 
-def _retry_job(target: str, why: str, output: str, *, no_wait: bool, quiet: bool) -> int:
+def _retry_job(target: str, why: str, output: str, gate: Gate, *, no_wait: bool, quiet: bool) -> int:
     async def plan(backend: Backend) -> Sequence[RetryJob]:
         kind, job = await work_named(backend, target)
         return [RetryJob.model_validate({"kind": kind, "name": job.name, "author": author(), "why": why})]
@@ -106,6 +109,6 @@ def _retry_job(target: str, why: str, output: str, *, no_wait: bool, quiet: bool
         if isinstance(job, Job) and job.spec.serve is not None:
             say(server_words(job.name, job.spec.serve))
             return Exit.DONE
-        return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet)
+        return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet, gate=gate)
 
     return act(plan, "json" if output == "json" else "table") if no_wait else with_backend("work", wait)

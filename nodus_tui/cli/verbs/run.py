@@ -71,6 +71,8 @@ def command(
         raise click.UsageError(f"{kinds}, so nothing to run; `nodus-tui apply` stores other kinds")
     if min_pass_rate is not None and any(group.spec.evaluation is None for group in _groups(bundle)):
         raise click.UsageError("--min-pass-rate needs groups with `evaluation`: the caller grades the others")
+    if (min_pass_rate is not None or min_coverage is not None) and any(job.spec.environment is None for job in _training_jobs(bundle)):
+        raise click.UsageError("a gate needs TrainingJobs that score an `environment`: a benchmark's figures are no pass rate")
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
     options = WaitOptions(gate=gate, output=output, quiet=quiet, keep_waiting=keep_waiting, timeout=timeout, launches=True)
     if detach and chosen_way().in_process:
@@ -94,6 +96,10 @@ def _groups(bundle: SpecBundle) -> list[AgentGroup]:
 
 def _jobs(bundle: SpecBundle) -> list[AnyJob]:
     return [each.resource for each in bundle if isinstance(each.resource, Job | TrainingJob)]
+
+
+def _training_jobs(bundle: SpecBundle) -> list[TrainingJob]:
+    return [each.resource for each in bundle if isinstance(each.resource, TrainingJob)]
 
 
 def _sweeps(bundle: SpecBundle) -> list[Sweep]:
@@ -200,7 +206,9 @@ async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOp
     # A server is not waited for: it ends when nobody uses it any more, or when somebody kills it.
     jobs = tuple(name for name in _applied_jobs(outcome) if name not in servers)
     if jobs and Exit.INTERRUPTED not in codes:
-        codes.append(await wait_for_jobs(backend, jobs, options.output, logs=True, quiet=options.quiet, timeout=options.timeout))
+        codes.append(
+            await wait_for_jobs(backend, jobs, options.output, logs=True, quiet=options.quiet, timeout=options.timeout, gate=options.gate)
+        )
     return gravest(tuple(codes))
 
 

@@ -59,7 +59,7 @@ def command(
         if sweeps and Exit.INTERRUPTED not in codes:
             codes.append(await wait_for_sweeps(backend, sweeps, options))
         if jobs and Exit.INTERRUPTED not in codes:
-            codes.append(await wait_for_jobs(backend, jobs, output, logs=False, quiet=quiet, timeout=timeout))
+            codes.append(await wait_for_jobs(backend, jobs, output, logs=False, quiet=quiet, timeout=timeout, gate=gate))
         return gravest(tuple(codes))
 
     return with_backend("work", ask)

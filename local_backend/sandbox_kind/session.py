@@ -43,12 +43,13 @@ _SIGNALS: dict[ExecSignal, signal.Signals] = {
 
 
 class Session:
-    """One command. `ended` is called once, when it has."""
+    """One command, on a terminal or not. `ended` is called once, when it has."""
 
-    def __init__(self, process: Process, request_id: str, ended: Callable[["Session"], None]) -> None:
+    def __init__(self, process: Process, request_id: str, ended: Callable[["Session"], None], *, terminal: bool) -> None:
         self.id = secrets.token_hex(16)
         self.request_id = request_id
         self._process = process
+        self._terminal = terminal
         self._tell_ended = ended
         self._clock = asyncio.get_running_loop().time
         self._pieces: list[tuple[int, Literal["stdout", "stderr"], bytearray]] = []
@@ -242,7 +243,9 @@ class Session:
     # The rest.
 
     async def resize(self, size: TerminalSize) -> None:
-        """Its terminal has another size. Raises SandboxError."""
+        """Its terminal has another size. Raises SandboxError, and NodusError where it has none."""
+        if not self._terminal:
+            raise NodusError(ErrorCode.INVALID_ACTION, "this command has no terminal whose size could change")
         self.heard_at = self._clock()
         if self._end is None:
             await self._process.resize(size)

@@ -80,7 +80,7 @@ class Sessions:
                 environ={**({"TERM": _TERMINAL_NAME} if size is not None else {}), **self._environ, **request.env},
                 terminal=size,
             )
-            session = Session(process, request_id, self._ended)
+            session = Session(process, request_id, self._ended, terminal=size is not None)
             self._sessions[session.id] = session
         except SandboxRefusedError as error:
             raise NodusError(ErrorCode.NOT_SUPPORTED, str(error)) from error

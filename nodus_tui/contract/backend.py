@@ -215,7 +215,7 @@ class Backend(Protocol):
         ...
 
     async def exec_resize(self, sandbox: str, session: str, terminal: TerminalShape) -> None:
-        """A command's terminal has another size."""
+        """A command's terminal has another size. Raises NodusError: InvalidAction where it has no terminal."""
         ...
 
     async def exec_signal(self, sandbox: str, session: str, signal: ExecSignal) -> None:

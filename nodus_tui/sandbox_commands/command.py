@@ -16,6 +16,8 @@ from nodus_tui.contract.sandbox_exec import INPUT_BYTES, ExecEnd, ExecPiece, Exe
 
 _PAUSE_SECONDS = 0.03
 """Between two requests with input: a person who types notices nothing, and a server counts requests."""
+_LAST_SECONDS = 1.0
+"""For a request that is broken off its connection is lost, and a new one has to be made."""
 
 
 class Command:
@@ -40,16 +42,15 @@ class Command:
 
     async def output(self) -> AsyncGenerator[ExecPiece | ExecEnd, None]:
         """All that it writes, and last its end. Raises NodusError."""
-        at = 0
-        while True:
+        at, ended = 0, False
+        while not ended:
             # An answer may be a generator; then it is closed here and now, not when memory is tidied.
             async with aclosing(cast("Any", self._backend.exec_output(self._sandbox, self._session, after=at))) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ExecPiece):
                         at = piece.offset + len(piece.data)
+                    ended = isinstance(piece, ExecEnd)
                     yield piece
-                    if isinstance(piece, ExecEnd):
-                        return
 
     async def feed(self, data: bytes, *, end: bool = False) -> None:
         """Give it input; returns when all of it was taken, or it reads no more. Raises NodusError."""
@@ -64,6 +65,14 @@ class Command:
                 self._fed, self.closed = taken.next_offset, taken.closed
                 if last and not rest:
                     return
+
+    async def stop_feeding(self, feeding: "asyncio.Task[None]") -> None:
+        """End a task that feeds it; a request that is under way is let come to its end, where that is soon."""
+        self.closed = True
+        if self._feeding.locked():
+            await asyncio.wait({feeding}, timeout=_LAST_SECONDS)
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
 
     async def _wait_a_little(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -111,24 +120,27 @@ async def run_command(
     command = await Command.start(backend, sandbox, request)
     kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
     dropped = 0
+    end: ExecEnd | None = None
     feeding = asyncio.create_task(_feed(command, stdin))
     try:
         async with asyncio.timeout(timeout), aclosing(command.output()) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ExecEnd):
-                    return Finished(piece, bytes(kept["stdout"]), bytes(kept["stderr"]), dropped)
+                    end = piece
+                    continue
                 stream = kept[piece.stream]
                 room = max(0, keep_bytes - len(stream))
                 stream += piece.data[:room]
                 dropped += max(0, len(piece.data) - room)
-        raise NodusError(ErrorCode.UNAVAILABLE, "the command's output ended without its end")
+        if end is None:
+            raise NodusError(ErrorCode.UNAVAILABLE, "the command's output ended without its end")
+        return Finished(end, bytes(kept["stdout"]), bytes(kept["stderr"]), dropped)
     except (TimeoutError, asyncio.CancelledError):
         with suppress(NodusError):  # It is on its way out; its own end would end it too.
             await asyncio.shield(asyncio.ensure_future(command.signal("KILL")))
         raise
     finally:
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
+        await command.stop_feeding(feeding)
 
 
 async def _feed(command: Command, stdin: AsyncIterator[bytes] | None) -> None:

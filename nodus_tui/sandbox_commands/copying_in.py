@@ -17,6 +17,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.sandbox_exec import ExecRequest
 from nodus_tui.contract.wording import quoted
 from nodus_tui.sandbox_commands.command import run_command
+from nodus_tui.text import safe_text
 
 _PIECE = 1 << 20
 _EXISTS, _IS_FOLDER, _CUT = 41, 42, 43
@@ -70,8 +71,9 @@ def _silent(_: int) -> None:
 async def copy_in(
     backend: Backend, sandbox: str, source: Path, target: str, *, force: bool = False, progress: Progress = _silent
 ) -> CopiedIn:
-    """Copy a file or a folder to a path in a Sandbox: from the work folder on, or absolute. A file is there whole or not at all.
+    """Copy a file or a folder to a path in a Sandbox: from the work folder on, or absolute.
 
+    One file is there whole or not at all; of a folder stays what was copied before something failed.
     Raises NodusError: Conflict, with nothing written, where something stands in its place and `force` is not given.
     """
     try:
@@ -97,8 +99,8 @@ async def copy_in(
     if done.end.exit_code == _IS_FOLDER:
         raise NodusError(ErrorCode.CONFLICT, f"{quoted(place)} is a folder in {sandbox} and is not replaced by a file")
     if done.end.exit_code != 0:
-        said = " ".join(done.stderr.decode(errors="replace").split())[:_MOST_WORDS]
-        why = done.end.message or (quoted(said) if said else f"the copying there ended with {done.end.exit_code}")
+        said = safe_text(" ".join(done.stderr.decode(errors="replace").split()), width=_MOST_WORDS)
+        why = done.end.message or said or f"the copying there ended with {done.end.exit_code}"
         raise NodusError(ErrorCode.UNAVAILABLE, f"{source} could not be copied into {sandbox}: {why}")
     return CopiedIn(place, contents.files, contents.size, tuple(contents.left_out))
 
@@ -142,7 +144,7 @@ class _Contents:
         self.failure = self.failure or NodusError(ErrorCode.INVALID_REQUEST, f"{path} cannot be read: {error.strerror or error}")
 
     async def archive(self) -> AsyncGenerator[bytes, None]:
-        """A folder as an archive."""
+        """A folder as an archive; it breaks off at a file that cannot be read whole."""
         for path, inside, found in self._below(self._source, PurePosixPath()):
             entry = tarfile.TarInfo(f"./{inside}")
             entry.mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
@@ -154,9 +156,9 @@ class _Contents:
                 before = self.size
                 async for data in self.file(path, found.st_size):
                     yield data
-                # An archive goes on where its list says, whatever became of the file.
-                missing = found.st_size - (self.size - before)
-                yield bytes(missing + -found.st_size % tarfile.BLOCKSIZE)
+                if self.size - before < found.st_size:
+                    return
+                yield bytes(-found.st_size % tarfile.BLOCKSIZE)
         yield bytes(2 * tarfile.BLOCKSIZE)
 
     def _below(self, folder: Path, inside: PurePosixPath) -> Iterator[tuple[Path, PurePosixPath, os.stat_result]]:
@@ -175,6 +177,6 @@ class _Contents:
                 yield path, inside / path.name, found
             else:
                 what = "a link" if stat.S_ISLNK(found.st_mode) else "no file and no folder"
-                self.left_out.append(f"{quoted(str(path))} is {what} and was left out")
+                self.left_out.append(f"{quoted(str(inside / path.name))} is {what} and was left out")
             if stat.S_ISDIR(found.st_mode):
                 yield from self._below(path, inside / path.name)

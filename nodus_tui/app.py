@@ -335,7 +335,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def show_theme(self, name: str) -> None:
         """Show a theme from now on."""
-        if name not in self.looks.shelf.themes:
+        if name not in self.available_themes:
             self._read_all_themes()
         self.theme = name
 

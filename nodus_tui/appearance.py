@@ -86,7 +86,8 @@ class Appearance:
         return SIXTEEN_THEME if self.terminal.colours == "sixteen" and not theme.ansi else wanted
 
     def choices(self) -> tuple[ThemeChoice, ...]:
-        """All themes by name."""
+        """All themes by name, each file read as it is now."""
+        self.shelf.read()
         packaged = self.shelf.folders[0]
         files = {name: self.shelf.file_of(name) for name in self.shelf.themes}
         own = {name for name, file in files.items() if file is not None and file.parent != packaged}

@@ -1,18 +1,22 @@
 """Regenerate screenshots/ from the running console: `python scripts/screenshots.py [FOLDER]`.
 
 The console runs on the embedded backend with the simulated demonstration campaign, in a state folder that is thrown away. Each view is
-shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute. Then a sweep over two
+shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute, the latter once in
+each theme. Then a sweep over two
 simulated models is shown as a grid, as a table, and with two of its cells compared. Last a few agents work with tools in sandboxes of this
 machine, so that a run with tool calls and its files can be shown.
 """
 
 import asyncio
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from rich.color import Color
+from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 from textual.pilot import Pilot
 
 from local_backend.backend import open_backend
@@ -23,6 +27,7 @@ from nodus_tui.contract.demo import DemoRequest
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.spec_loading.files import read_sources
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
+from nodus_tui.theming import DEFAULT_THEME
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.sweeps import sweep_status
@@ -134,10 +139,29 @@ async def _until_worth_seeing(app: NodusApp, pilot: Pilot[int], *, stalled: bool
                 return
 
 
-def _keep_spaces(picture: Path) -> None:
-    """Without this some viewers draw several spaces as one, and columns do not stand below each other."""
-    drawn = picture.read_text(encoding="utf-8")
-    picture.write_text(drawn.replace("<svg ", '<svg xml:space="preserve" ', 1), encoding="utf-8")
+_XTERM = TerminalTheme(
+    (0, 0, 0),
+    (229, 229, 229),
+    [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229)],
+    [(127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255), (255, 255, 255)],
+)
+"""What the sixteen colours are in a terminal where nobody changed them."""
+
+
+def _colours(theme: TerminalTheme) -> list[str]:
+    sixteen = (Color.from_ansi(number).get_truecolor(theme) for number in range(16))
+    return [triplet.hex for triplet in (*sixteen, theme.foreground_color, theme.background_color)]
+
+
+_AS_IN_A_TERMINAL = dict(zip(_colours(SVG_EXPORT_THEME), _colours(_XTERM), strict=True))
+
+
+def _save(app: NodusApp, path: Path) -> None:
+    """The screen as a picture, its sixteen colours those of a terminal and not those of the library that draws."""
+    drawn = re.sub("#[0-9a-f]{6}", lambda found: _AS_IN_A_TERMINAL.get(found[0], found[0]), app.export_screenshot())
+    # Without this some viewers draw several spaces as one, and columns do not stand below each other.
+    path.write_text(drawn.replace("<svg ", '<svg xml:space="preserve" ', 1), encoding="utf-8")
+    print(path)
 
 
 async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str, *keys: str) -> None:
@@ -147,9 +171,18 @@ async def _shoot(app: NodusApp, pilot: Pilot[int], folder: Path, view: str, *key
         await pilot.pause(0.2)
         await pilot.press(*keys)
         await pilot.pause(0.2)
-        path = Path(app.save_screenshot(f"{view}-{width}x{height}.svg", str(folder)))
-        _keep_spaces(path)
-        print(path)
+        _save(app, folder / f"{view}-{width}x{height}.svg")
+
+
+async def _shoot_themes(app: NodusApp, pilot: Pilot[int], folder: Path) -> None:
+    """The view that is open, once in each theme but the one of all other pictures."""
+    await pilot.resize_terminal(*SIZES[0])
+    for choice in app.looks.choices():
+        if choice.name != DEFAULT_THEME:
+            app.show_theme(choice.name)
+            await pilot.pause(0.2)
+            _save(app, folder / f"theme-{choice.name.removeprefix('nodus-')}.svg")
+    app.show_theme(DEFAULT_THEME)
 
 
 async def _select_waiting(app: NodusApp, pilot: Pilot[int]) -> None:
@@ -168,6 +201,7 @@ async def _show(backend: Backend, folder: Path) -> None:
         await _until_worth_seeing(app, pilot, stalled=True)
         await _select_waiting(app, pilot)
         await _shoot(app, pilot, folder, "group-stalled")
+        await _shoot_themes(app, pilot, folder)
         await pilot.press("e")
         await pilot.pause()
         await _shoot(app, pilot, folder, "extend-cap")

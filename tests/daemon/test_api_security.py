@@ -98,6 +98,8 @@ async def test_a_viewer_can_look_at_everything_and_act_on_nothing(place: ApiPlac
         for method, path in acting:
             problem = _problem(await client.request(method, path, content=b"{}"), 403, ErrorCode.FORBIDDEN)
             assert "operator" in problem.detail
+        for path in ("/v1/sandboxes/box/exec/0/output", "/v1/sandboxes/box/%65xec/0/output?after=0"):
+            _problem(await client.get(path), 403, ErrorCode.FORBIDDEN)
         info = await client.get("/v1/info")
         assert info.json()["role"] == "viewer"
         assert (await client.get("/v1/openapi.json")).status_code == 200

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -23,7 +25,7 @@ async def place(tmp_path: Path) -> AsyncIterator[DetachedWorkspace]:
     found.config.write_text('rates: {CPU: "36"}\njobs: {stopGrace: 2s}\n', encoding="utf-8")
     await found.scheduler.ensure()
     yield found
-    await asyncio.to_thread(found.installed, "kill", "--yes", "job/work")
+    await asyncio.to_thread(found.called, "kill", "--yes", "job/work")
 
 
 def spec(place: DetachedWorkspace, program: str, **more: Any) -> str:
@@ -37,7 +39,8 @@ def spec(place: DetachedWorkspace, program: str, **more: Any) -> str:
 
 
 async def nodus(place: DetachedWorkspace, *arguments: str) -> str:
-    done = await asyncio.to_thread(place.installed, *arguments)
+    asks_only = arguments[0] in {"get", "kill", "cp", "describe"}
+    done = await asyncio.to_thread(place.called if asks_only else place.installed, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -110,6 +113,21 @@ async def test_a_kill_without_a_scheduler_ends_the_job_and_books_it(place: Detac
     assert (await status(place))["reason"] == "Killed"
 
 
+async def test_an_interrupted_job_is_resumed_by_that_word_too_and_no_other_is(place: DetachedWorkspace) -> None:
+    await nodus(place, "run", "--detach", "-f", spec(place, "import time\ntime.sleep(300)"))
+    while not (found := marked(place.folder)):
+        await asyncio.sleep(0.05)
+    going = await asyncio.to_thread(place.called, "resume", "job/work", "--no-wait")
+    assert going.returncode == 2
+    assert "work is Running: only what is interrupted is resumed; `nodus-tui retry job/work`" in going.stderr
+    os.kill(found[0].ppid(), signal.SIGTERM)
+    while (await status(place))["phase"] != "Interrupted":
+        await asyncio.sleep(0.05)
+    resumed = await asyncio.to_thread(place.called, "resume", "job/work", "--no-wait", "-o", "json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert (await status(place))["attempt"] == 2
+
+
 async def test_following_a_log_goes_on_to_the_end_and_ctrl_c_in_run_leaves_the_job_alone(place: DetachedWorkspace) -> None:
     go = place.folder / "go"
     program = f"import os, time\nprint('up')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.05)\nprint('done')"
@@ -121,7 +139,8 @@ async def test_following_a_log_goes_on_to_the_end_and_ctrl_c_in_run_leaves_the_j
         stderr=asyncio.subprocess.PIPE,
     )
     assert run.stderr is not None
-    assert (await run.stderr.readline()) == b"up\n"
+    while (line := await run.stderr.readline()) != b"up\n":
+        assert line.startswith(b"nodus-tui: ")
     run.terminate()
     _, said = await run.communicate()
     assert run.returncode == 130

@@ -10,7 +10,8 @@ from nodus_tui.cli.options import TargetType, gate_options, output_option, why_o
 from nodus_tui.cli.session import author
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.sweeps import act_on_sweep
-from nodus_tui.cli.targets import split_target
+from nodus_tui.cli.targets import JOB_WORDS, split_target
+from nodus_tui.cli.verbs.retry import retry_job
 from nodus_tui.cli.waiting import WaitOptions
 from nodus_tui.contract.actions import Action, Resume, ResumeSweep
 from nodus_tui.contract.backend import Backend
@@ -35,16 +36,19 @@ def command(
 ) -> int:
     """Let what is interrupted of GROUP go on where it stopped, then wait and print as `run` does. Nothing is paid twice.
 
-    sweep/NAME lets a paused sweep start cells again, and its interrupted cells go on.
+    sweep/NAME lets a paused sweep start cells again, and its interrupted cells go on; job/NAME and tj/NAME begin the next attempt of an
+    interrupted job, as `retry` does.
     """
     options = WaitOptions(gate=Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage), output=output, quiet=quiet, launches=True)
     if "/" in group:
-        kind, group = split_target(group)
+        target, (kind, group) = group, split_target(group)
+        if kind in JOB_WORDS:
+            return retry_job(target, why, output, options.gate, no_wait=no_wait, quiet=quiet, interrupted_only=True)
         if kind == "Sweep":
             on = ResumeSweep(name=group, author=author(), why=why)
             return act_on_sweep(on, None if no_wait else options, "json" if output == "json" else "table")
         if kind != "AgentGroup":
-            raise click.UsageError(f"{group} is neither a group nor a sweep")
+            raise click.UsageError(f"{group} is no group, sweep or job")
 
     async def plan(_: Backend) -> Sequence[Action]:
         return [Resume(group=group, author=author(), why=why)]

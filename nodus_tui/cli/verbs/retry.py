@@ -17,8 +17,10 @@ from nodus_tui.cli.targets import JOB_WORDS, split_target, work_named
 from nodus_tui.cli.waiting import WaitOptions
 from nodus_tui.contract.actions import Action, Retry, RetryCells, RetryJob
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Reason, Verdict
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.training_job import TrainingJob
 
 _REASONS = (
     Reason.INFRASTRUCTURE_FAILURE,
@@ -79,7 +81,7 @@ def command(
     if "/" in group and split_target(group)[0] in JOB_WORDS:
         if runs or reasons or verdicts or interrupted:
             raise click.UsageError("RUNs, --reason, --verdict and --interrupted choose runs of a group; a job is tried again whole")
-        return _retry_job(group, why, output, gate, no_wait=no_wait, quiet=quiet)
+        return retry_job(group, why, output, gate, no_wait=no_wait, quiet=quiet)
     options = WaitOptions(gate=gate, output=output, quiet=quiet, launches=True)
     if "/" in group and split_target(group)[0] == "Sweep":
         if reasons or verdicts or interrupted:
@@ -97,9 +99,15 @@ def command(
     return act_and_wait(plan, lambda _: group, options)
 
 
-def _retry_job(target: str, why: str, output: str, gate: Gate, *, no_wait: bool, quiet: bool) -> int:
+def retry_job(target: str, why: str, output: str, gate: Gate, *, no_wait: bool, quiet: bool, interrupted_only: bool = False) -> int:
+    """Begin the next attempt of a job. With `interrupted_only`, any that came to its end in another way is refused."""
+
     async def plan(backend: Backend) -> Sequence[RetryJob]:
         kind, job = await work_named(backend, target)
+        phase = job.status.phase if isinstance(job, Job | TrainingJob) and job.status is not None else "Interrupted"
+        if interrupted_only and phase != "Interrupted":
+            detail = f"{job.name} is {phase}: only what is interrupted is resumed; `nodus-tui retry {target}` begins a job's next attempt"
+            raise NodusError(ErrorCode.INVALID_ACTION, detail)
         return [RetryJob.model_validate({"kind": kind, "name": job.name, "author": author(), "why": why})]
 
     async def wait(backend: Backend) -> int:

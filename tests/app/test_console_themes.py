@@ -7,6 +7,7 @@ import pytest
 from colour_vision import MISSING, difference, lab, linear, seen
 from console_driver import console, press, screen_text, settled
 from console_records import every_kind_of_run, group
+from rich.color import Color, ColorSystem
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.console_memory import FILE_NAME, ConsoleMemory
@@ -54,6 +55,24 @@ def test_every_text_is_readable_on_every_ground(theme: ThemeFile) -> None:
     assert low == {}
 
 
+def of_256(colour: str) -> str:
+    """What becomes of a colour in a terminal that has no more than 256, as tmux and screen do without more being said."""
+    return Color.parse(colour).downgrade(ColorSystem.EIGHT_BIT).get_truecolor().hex
+
+
+@by_name
+def test_it_stays_readable_in_256_colours(theme: ThemeFile) -> None:
+    tones, grounds = theme.tones.by_tone(), theme.grounds.model_dump()
+    low = {
+        f"{tone.value} on {name}": round(contrast(of_256(colour), of_256(ground)), 2)
+        for tone, colour in tones.items()
+        for name, ground in grounds.items()
+        if contrast(of_256(colour), of_256(ground)) < (3 if tone is Tone.TRACK else 4.5)
+    }
+    assert low == {}
+    assert of_256(grounds["cursor"]) not in {of_256(grounds[name]) for name in grounds if name != "cursor"}, "the cursor's row is seen"
+
+
 def test_high_contrast_is_that_of_level_aaa() -> None:
     theme = PACKAGED["nodus-high-contrast"]
     grounds = theme.grounds.model_dump().values()
@@ -75,6 +94,9 @@ PLAIN_AT_A_GLANCE = 20
 @pytest.mark.parametrize(("name", "deficiency"), [(name, each) for name, all_of in SAFE_FOR.items() for each in all_of])
 def test_the_tones_of_states_stay_apart_for_eyes_that_lack_a_kind_of_cones(name: str, deficiency: str) -> None:
     tones = {tone: PACKAGED[name].tones.by_tone()[tone] for tone in (Tone.GOOD, Tone.BAD, Tone.WARN, Tone.INFO)}
+    reduced = {tone: of_256(colour) for tone, colour in tones.items()}
+    for one, other in combinations(reduced, 2):
+        assert difference(lab(seen(reduced[one], deficiency)), lab(seen(reduced[other], deficiency))) > PLAIN_AT_A_GLANCE * 0.75
     apart = {
         f"{one} {other}": difference(lab(seen(tones[one], deficiency)), lab(seen(tones[other], deficiency)))
         for one, other in combinations(tones, 2)

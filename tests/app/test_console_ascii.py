@@ -3,12 +3,14 @@
 import string
 
 import pytest
+from console_records import every_kind_of_run, group, snapshot
 from rich.cells import cell_len
 from test_console_hostile_text import ATTACKS
 
 from nodus_tui.ascii_cells import ascii_cells
 from nodus_tui.text import safe_text
 from nodus_tui.view_state.figures import bar
+from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.hardware_words import sparkline
 from nodus_tui.view_state.words import BUDGET_SIGNS, GROUP_SIGNS, JOB_SIGNS, RUN_SIGNS, VERDICT_SIGNS
 
@@ -56,6 +58,13 @@ def test_signs_of_one_column_stay_apart() -> None:
     for signs in (GROUP_SIGNS, RUN_SIGNS, JOB_SIGNS, VERDICT_SIGNS, BUDGET_SIGNS):
         glyphs = {sign.glyph: ascii_cells(sign.glyph) for sign in signs.values()}
         assert len(set(glyphs.values())) == len(glyphs)
+
+
+def test_parts_of_one_bar_stay_apart() -> None:
+    state = GroupState("fleet")
+    state.load(snapshot(group("fleet"), runs=every_kind_of_run()))
+    glyphs = {glyph for _, _, glyph, _ in state._progress_parts(group().status)} | {"░"}
+    assert len({ascii_cells(glyph) for glyph in glyphs}) == len(glyphs)
 
 
 def test_bars_and_sparklines_still_tell_more_from_less() -> None:

@@ -4,7 +4,7 @@ It asks on for output until the end, feeds input at the command's pace, and know
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -109,7 +109,7 @@ async def run_command(
     sandbox: str,
     request: ExecRequest,
     *,
-    stdin: AsyncIterator[bytes] | None = None,
+    stdin: AsyncGenerator[bytes, None] | None = None,
     timeout: float | None = None,
     keep_bytes: int = 64 << 20,
 ) -> Finished:
@@ -143,25 +143,26 @@ async def run_command(
         await command.stop_feeding(feeding)
 
 
-async def _feed(command: Command, stdin: AsyncIterator[bytes] | None) -> None:
+async def _feed(command: Command, stdin: AsyncGenerator[bytes, None] | None) -> None:
     with suppress(NodusError):  # Its end says what went wrong.
         if stdin is not None:
             await feed_all(command, stdin)
         await command.feed(b"", end=True)
 
 
-async def feed_all(command: Command, pieces: AsyncIterator[bytes]) -> None:
+async def feed_all(command: Command, pieces: AsyncGenerator[bytes, None]) -> None:
     """Feed it all pieces; what comes while some are on their way goes with the next. Raises NodusError."""
     waiting = bytearray()
     come, room = asyncio.Event(), asyncio.Event()
 
     async def take() -> None:
-        async for piece in pieces:
-            waiting.extend(piece)
-            come.set()
-            while len(waiting) >= INPUT_BYTES:
-                room.clear()
-                await room.wait()
+        async with aclosing(pieces):
+            async for piece in pieces:
+                waiting.extend(piece)
+                come.set()
+                while len(waiting) >= INPUT_BYTES:
+                    room.clear()
+                    await room.wait()
 
     taking = asyncio.create_task(take())
     taking.add_done_callback(lambda _: come.set())

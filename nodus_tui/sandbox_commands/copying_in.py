@@ -9,6 +9,7 @@ import os
 import stat
 import tarfile
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -154,8 +155,9 @@ class _Contents:
             yield entry.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
             if not folder:
                 before = self.size
-                async for data in self.file(path, found.st_size):
-                    yield data
+                async with aclosing(self.file(path, found.st_size)) as pieces:
+                    async for data in pieces:
+                        yield data
                 if self.size - before < found.st_size:
                     return
                 yield bytes(-found.st_size % tarfile.BLOCKSIZE)

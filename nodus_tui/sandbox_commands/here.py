@@ -28,7 +28,7 @@ async def run_here(backend: Backend, sandbox: str, request: ExecRequest) -> Exec
             held.enter_context(lent_terminal())
         held.enter_context(on_signals(_handlers(command, stack, lent=lent)))
         feeding = asyncio.create_task(_feed(command), name="input of a command")
-        stack.push_async_callback(_cancelled, feeding)
+        stack.push_async_callback(command.stop_feeding, feeding)
         return await _show(command, lent=lent)
 
 
@@ -58,14 +58,8 @@ def _discard(stream: Any) -> None:
 
 async def _feed(command: Command) -> None:
     with suppress(NodusError):  # Its end says what went wrong.
-        async with aclosing(pieces_of_stdin()) as pieces:
-            await feed_all(command, pieces)
+        await feed_all(command, pieces_of_stdin())
         await command.feed(b"", end=True)
-
-
-async def _cancelled(task: "asyncio.Task[Any]") -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 def _handlers(command: Command, stack: AsyncExitStack, *, lent: bool) -> dict[signal.Signals, Callable[[], None]]:
@@ -99,7 +93,8 @@ def _handlers(command: Command, stack: AsyncExitStack, *, lent: bool) -> dict[si
 
     async def settle() -> None:
         for task in tuple(sent):
-            await _cancelled(task)
+            task.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
 
     stack.push_async_callback(settle)
     handlers: dict[signal.Signals, Callable[[], None]] = {

@@ -13,6 +13,7 @@ from nodus_tui.contract.environment_check import GoldCase, GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.job import JobStatus
+from nodus_tui.contract.resources.sandbox import SandboxStatus
 from nodus_tui.contract.resources.sweep import SweepStatus
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJobStatus
 from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
@@ -21,6 +22,8 @@ from nodus_tui.sdk import aio
 from nodus_tui.sdk.bridge import BRIDGE
 from nodus_tui.sdk.handles import Agent, AgentGroup, AgentRun, check_environment, sandboxes, submit_many
 from nodus_tui.sdk.jobs import Job, TrainingJob
+from nodus_tui.sdk.sandbox import Sandbox
+from nodus_tui.sdk.sandbox_operations import Executed
 from nodus_tui.sdk.sweeps import Sweep
 from nodus_tui.sdk.values import Answer, Case, EvaluationStatus, GroupStatus, Results
 
@@ -33,6 +36,7 @@ __all__ = [
     "CaseState",
     "ErrorCode",
     "EvaluationStatus",
+    "Executed",
     "FileEntry",
     "GoldCase",
     "GoldSummary",
@@ -44,7 +48,9 @@ __all__ = [
     "Reason",
     "Results",
     "RunPhase",
+    "Sandbox",
     "SandboxFact",
+    "SandboxStatus",
     "Sweep",
     "SweepResults",
     "SweepStatus",

@@ -16,6 +16,7 @@ from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
 from nodus_tui.sdk import operations
 from nodus_tui.sdk.aio_jobs import Job as Job  # noqa: PLC0414 - one of the handles of this module
 from nodus_tui.sdk.aio_jobs import TrainingJob as TrainingJob  # noqa: PLC0414 - one of the handles of this module
+from nodus_tui.sdk.aio_sandbox import Sandbox as Sandbox  # noqa: PLC0414 - one of the handles of this module
 from nodus_tui.sdk.aio_sweeps import Sweep as Sweep  # noqa: PLC0414 - one of the handles of this module
 from nodus_tui.sdk.bridge import BRIDGE
 from nodus_tui.sdk.documents import Input, Money, agent_document, checked_money, checked_timeout, group_document, input_documents

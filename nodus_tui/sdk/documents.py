@@ -136,3 +136,32 @@ def sweep_document(
         "matrix": dict(matrix),
     }
     return _document("Sweep", name, spec, project, labels)
+
+
+def sandbox_document(
+    name: str, *, spec: Mapping[str, object], max_cost: Money, project: str | None, labels: Mapping[str, str] | None
+) -> dict[str, object]:
+    """A Sandbox."""
+    return _document("Sandbox", name, {**spec, "maxCostUSD": checked_money(max_cost, "max_cost")}, project, labels)
+
+
+def checked_command(value: object) -> tuple[str, ...]:
+    """A program and its arguments. Raises TypeError for a text, ValueError for none."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f'a command is a program with its arguments: write ["sh", "-c", {value!r}]')
+    words = tuple(value)
+    if not words:
+        raise ValueError('a command has at least a program: write ["ls"]')
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"the words of a command are text, and {word!r} is a {type(word).__name__}")
+    return words
+
+
+def checked_input(value: object) -> bytes:
+    """What a command reads, text as UTF-8. Raises TypeError."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"input is bytes or text, not a {type(value).__name__}")

@@ -60,6 +60,8 @@ class Tmux:
             text = await asyncio.to_thread(self.screen)
             if all(part in text for part in parts):
                 return text
+            # Each look is a process: without a pause they take the processor from what is waited for.
+            await asyncio.sleep(0.1)
 
     def kill(self) -> None:
         self._call("kill-server")

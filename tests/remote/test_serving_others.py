@@ -55,7 +55,8 @@ async def test_others_look_and_act_over_tls_each_with_a_token(tmp_path: Path, in
 
         async def call(token: str, *arguments: str) -> tuple[int, str, str]:
             env = {"NODUS_URL": url, "NODUS_TOKEN": token, "NODUS_CA": str(authority.ca)}
-            done = await asyncio.to_thread(elsewhere.installed, *arguments, env=env)
+            way_there = elsewhere.installed if arguments[0] == "run" else elsewhere.called
+            done = await asyncio.to_thread(way_there, *arguments, env=env)
             return done.returncode, done.stdout, done.stderr
 
         code, out, err = await call(operator, "run", "-f", place.spec(tasks=2), "--json", "-q")

@@ -119,6 +119,8 @@ def ended_words(record: JobRecord, family: str) -> str:
     """Why a family is served no more, and what to do about it."""
     how = ", ".join(part for part in (record.phase, record.message) if part)
     again = f"`nodus-tui retry job/{record.name}` starts it again"
+    if record.reason in {"NonZeroExit", "StartTimeout", "NotAnswering"}:
+        again = f"{again}, and `nodus-tui logs {record.name}` shows why it failed"
     if record.reason == "MaxCostReached" or (record.reason == NO_LONGER_USED and not comes_back(record)):
         again = f"with a higher cap (`nodus-tui extend-cap job/{record.name} AMOUNT`) {again}"
     if record.reason == "BudgetExceeded":
@@ -154,5 +156,5 @@ def obstacle(record: JobRecord) -> Obstacle | None:
         return Obstacle(ended_words(record, serve.family), gone=True)
     if record.phase == "Serving" and Standing.of(record).answering:
         return None
-    how = "is started again" if record.ended else record.message
+    how = "is started again" if record.ended else record.message or "is to be started"
     return Obstacle(f"waits for the model server of {serve.family} (job {record.name}): {how}")

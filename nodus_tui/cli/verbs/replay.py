@@ -31,11 +31,11 @@ class SpeedType(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Recorded seconds a second."""
-        text = str(value).removesuffix("x")
+        text = str(value)
         if text == "max":
             return inf
         try:
-            speed = float(text)
+            speed = float(text.removesuffix("x"))
         except ValueError:
             speed = 0.0
         if not 0 < speed <= _FASTEST:

@@ -81,6 +81,16 @@ def test_high_contrast_is_that_of_level_aaa() -> None:
     assert min(contrast(theme.tones.track, ground) for ground in grounds) >= 4.5
 
 
+def test_the_document_has_every_theme_and_a_fit_example(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "console.md").read_text(encoding="utf-8")
+    assert {name for name in PACKAGED if f"| `{name}` |" in text} == {*PACKAGED}
+    [example] = [part.partition("```")[0] for part in text.split("```yaml\n")[1:] if part.startswith("name:")]
+    (tmp_path / "mine.yaml").write_text(example, encoding="utf-8")
+    made = shelf(tmp_path)
+    assert made.faults == ()
+    assert min(contrast(colour, made.themes["mine"].grounds.cursor) for colour in made.themes["mine"].tones.by_tone().values()) > 3.5
+
+
 def test_contrast_is_that_of_wcag() -> None:
     assert round(contrast("#000000", "#ffffff"), 2) == 21
     assert round(contrast("#777777", "#ffffff"), 2) == 4.48

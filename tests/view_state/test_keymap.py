@@ -99,6 +99,12 @@ def test_ids_of_actions_and_moves_are_one_name_space() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_the_example_of_the_document_has_no_fault(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "console.md").read_text(encoding="utf-8")
+    [example] = [part.partition("```")[0] for part in text.split("```yaml\n")[1:] if part.startswith("console:")]
+    assert keymap(example, tmp_path)["up"] == ("i", "up")
+
+
 def test_no_keys_at_all_say_nothing(tmp_path: Path) -> None:
     assert keymap("console: {theme: nodus-dark}", tmp_path) == {}
     assert keymap_findings({"console": "x"}) == []

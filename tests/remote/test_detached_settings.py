@@ -31,6 +31,7 @@ class Idle:
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler_service, "_IDLE_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(scheduler_service, "_PLACE_LOOK_SECONDS", 0.001)
 
 
 async def left_by_itself(idle: Idle, settings: SchedulerSettings, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -38,7 +39,8 @@ async def left_by_itself(idle: Idle, settings: SchedulerSettings, monkeypatch: p
     stop = asyncio.Event()
     # What has not decided to leave after so many looks does not: then it is asked to.
     asyncio.get_running_loop().call_later(0.3, stop.set)
-    return await scheduler_service._until_stopped(idle, idle, stop, settings)  # type: ignore[arg-type]  # stand-ins
+    here = Path(__file__).parent
+    return await scheduler_service._until_stopped(idle, idle, stop, settings, here)  # type: ignore[arg-type]  # stand-ins
 
 
 async def test_it_leaves_when_idle_and_never_while_work_is_unfinished_or_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_json_has_every_documented_name_and_money_is_text() -> None:
     document = json.loads(results_text((results([case(0), unscored(1, Reason.KILLED)]),), "json"))
     assert set(document) >= JSON_NAMES
     assert set(document["cost"]) == {"modelUSD", "sandboxUSD", "unconfirmedUSD", "capUSD"}
-    assert set(document["environment"]) == {"name", "version", "digest", "split", "seed", "images", "weakerGrader"}
+    assert set(document["environment"]) == {"name", "version", "digest", "split", "seed", "shard", "images", "weakerGrader"}
     assert set(document["agent"]) == {"name", "revision"}
     assert set(document["coverage"]) == {"scored", "total"}
     assert set(document["results"][0]) >= CASE_NAMES

@@ -12,6 +12,7 @@ from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import show_console
 from nodus_tui.cli.failures import report
+from nodus_tui.wishes import Wishes, wish
 
 if __name__ == "__main__":
     backend = ScriptedBackend([group()], every_kind_of_run(), scheduling=True)
@@ -20,6 +21,8 @@ if __name__ == "__main__":
     if "deaf" in sys.argv[2:]:
         # As nohup leaves it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if "no-mouse" in sys.argv[2:]:
+        wish(Wishes(mouse=False))
     try:
         code = asyncio.run(show_console(backend, start_at="fleet"))
     except ZeroDivisionError as error:

@@ -170,6 +170,15 @@ def test_no_colour_is_sent_where_none_is_wanted_or_known(environment: dict[str, 
     assert b"\x1b[1" in console.seen, "letters still have weights"
 
 
+@pytest.mark.parametrize("mouse", [True, False])
+def test_the_mouse_is_asked_for_unless_it_is_left_to_the_terminal(mouse: bool, tmp_path: Path) -> None:
+    with terminal(tmp_path / "report", *(() if mouse else ("no-mouse",))) as console:
+        console.read_until(b"sum-000")
+        console.child.send_signal(signal.SIGTERM)
+        console.read_to_end()
+    assert (b"\x1b[?1000h" in console.seen) is mouse
+
+
 def test_nothing_but_ascii_goes_out_where_the_locale_is_not_utf8(tmp_path: Path) -> None:
     with terminal(tmp_path / "report", LC_ALL="C") as console:
         console.read_until(b"sum-000")

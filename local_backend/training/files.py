@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,31 @@ def has_chat_template(model: Path) -> bool:
         return False
 
 
-def manifest(folder: Path, name: str) -> dict[str, Any]:
-    """Path, bytes and sha256 of every regular file below a folder, but for the manifest itself. Raises OSError."""
-    files = []
-    for path in sorted(folder.rglob("*")):
-        shown = path.relative_to(folder).as_posix()
-        if path.is_file() and not path.is_symlink() and shown != name:
-            files.append({"path": shown, "bytes": path.stat().st_size, "sha256": sha256_of(path)})
-    return {"files": files}
+def write_records(folder: Path, documents: Mapping[str, Any], manifest: str) -> None:
+    """Write documents into a folder, and under that name the manifest: path, bytes and sha256 of every other regular file below it.
+
+    They take the places of older ones at once, as far as a file system can: whoever ends this in between leaves none that is half, or that
+    belongs to others. Raises OSError.
+    """
+    texts = {name: _text(document) for name, document in documents.items()}
+    known = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    listed = {path.relative_to(folder).as_posix(): (path.stat().st_size, sha256_of(path)) for path in known}
+    listed |= {name: (len(text), hashlib.sha256(text).hexdigest()) for name, text in texts.items()}
+    files = [{"path": name, "bytes": size, "sha256": digest} for name, (size, digest) in sorted(listed.items()) if name != manifest]
+    texts[manifest] = _text({"files": files})
+    fresh = folder.parent / f"{folder.name}.new"
+    fresh.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (fresh / name).write_bytes(text)
+    for name in texts:
+        (fresh / name).replace(folder / name)
+    fresh.rmdir()
 
 
 def write_json(path: Path, document: Any) -> None:
     """Write it for people and programs. Raises OSError."""
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_bytes(_text(document))
+
+
+def _text(document: Any) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

@@ -32,7 +32,7 @@ from local_backend.training.command import (
     includes_text,
     launched,
 )
-from local_backend.training.files import fingerprint, has_chat_template, manifest, model_bytes, model_files, write_json
+from local_backend.training.files import fingerprint, has_chat_template, model_bytes, model_files, write_json, write_records
 from local_backend.training.inside import fetch
 from local_backend.training.order import MANIFEST_FILE, PROVENANCE_FILE, RESULTS_FILE, EvaluationOrder
 from local_backend.training.records import Findings, provenance, results
@@ -76,7 +76,10 @@ class Evaluation:
         """To its end; gives the exit code."""
         try:
             self._prepare()
+            # Whatever ends it, and however suddenly: they are there.
+            self._write_records()
             fetched = self._fetch()
+            self._write_records()
             self._score(fetched)
             self._judge()
             self.findings.complete = True
@@ -282,9 +285,11 @@ class Evaluation:
             if path.is_file():
                 (outputs / "harness").mkdir(exist_ok=True)
                 shutil.copy(path, outputs / "harness" / path.name)
-        write_json(outputs / RESULTS_FILE, results(findings))
-        write_json(outputs / PROVENANCE_FILE, provenance(findings))
-        write_json(outputs / MANIFEST_FILE, manifest(outputs, MANIFEST_FILE))
+        self._write_records()
+
+    def _write_records(self) -> None:
+        findings = self.findings
+        write_records(self.places.outputs, {RESULTS_FILE: results(findings), PROVENANCE_FILE: provenance(findings)}, MANIFEST_FILE)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:

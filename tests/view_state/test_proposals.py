@@ -56,9 +56,7 @@ def test_quitting_names_what_is_spending_first_and_what_is_stalled_last() -> Non
         ),
     )
     shown = text(question)
-    places = [
-        shown.index(part) for part in ("many  40 runs going", "few  2 runs going", "no run going now: new", "stalled: stuck")
-    ]
+    places = [shown.index(part) for part in ("many  40 runs going", "few  2 runs going", "no run going now: new", "stalled: stuck")]
     assert places == sorted(places)
 
 

@@ -30,6 +30,7 @@ from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
 from nodus_tui.screens.base import LOW_HEIGHT, SCREEN_CSS, ViewScreen, too_small
+from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
 from nodus_tui.screens.feed import LiveFeed
@@ -424,7 +425,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _launched(self, target: Target | None, told: str) -> None:
         if target is not None:
-            screen = SweepScreen(self.services, target.name) if target.kind == "Sweep" else GroupScreen(self.services, target.name)
+            kinds: dict[str, Callable[[Services, str], ViewScreen]] = {"Sweep": SweepScreen, "Sandbox": SandboxScreen}
+            screen = kinds.get(target.kind, GroupScreen)(self.services, target.name)
             screen.first_notice = told
             self.push_screen(screen)
         elif isinstance(self.screen, ViewScreen):
@@ -440,12 +442,12 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def _leave(self) -> None:
         await self.look_who_works()
-        unfinished, sweeps = self._work_of_this_process()
-        if unfinished or sweeps:
+        unfinished, sweeps, boxes = self._work_of_this_process()
+        if unfinished or sweeps or boxes:
             if isinstance(self.screen, ConfirmDialog):
                 return
             resume = key_words("resume", self.situation())
-            question = quit_question(unfinished, sweeps, starts_anew=self.starts_anew, resume=resume)
+            question = quit_question(unfinished, sweeps, boxes, starts_anew=self.starts_anew, resume=resume)
             if not await self.push_screen_wait(ConfirmDialog(question)):
                 return
             self._leaving = True
@@ -464,6 +466,7 @@ class NodusApp(App[int], inherit_bindings=False):
             return None
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
         going += [sweep.name for sweep in self.feed.sweeps.going()]
+        going += self.feed.boxes.going()
         jobs = self.feed.jobs.going()
         if self.info is None or self.info.scheduling or not going:
             # Jobs need no scheduler: they go on by themselves in any case.
@@ -475,12 +478,12 @@ class NodusApp(App[int], inherit_bindings=False):
             return f"nodus-tui: work goes on in the other process ({named}); `nodus-tui` shows it again"
         return f"nodus-tui: nobody works on {named} now; `nodus-tui` goes on with it"
 
-    def _work_of_this_process(self) -> tuple[tuple[AgentGroup, ...], tuple[str, ...]]:
-        """The groups, and the sweeps by name, that leaving would stop."""
+    def _work_of_this_process(self) -> tuple[tuple[AgentGroup, ...], tuple[str, ...], tuple[str, ...]]:
+        """The groups, and the sweeps and the Sandboxes by name, that leaving would stop."""
         if self.info is None or not self.info.scheduling:
-            return (), ()
+            return (), (), ()
         groups = tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest)
-        return groups, tuple(sweep.name for sweep in self.feed.sweeps.going())
+        return groups, tuple(sweep.name for sweep in self.feed.sweeps.going()), self.feed.boxes.going()
 
     async def stop_work(self, grace_seconds: float) -> None:
         """Stop the work that this process runs, once."""

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from typing import Any
 
@@ -18,18 +18,27 @@ from nodus_tui.sandbox_commands.command import Command, feed_all
 from nodus_tui.sandbox_commands.streams import Writer, lent_terminal, on_signals, pieces_of_stdin, terminal_shape
 
 
-async def run_here(backend: Backend, sandbox: str, request: ExecRequest) -> ExecEnd | None:
-    """Run it with our streams, and give its end; None where nobody reads our output any more, and then it is killed. Raises NodusError."""
+async def run_here(backend: Backend, sandbox: str, request: ExecRequest, *, not_ours: Collection[signal.Signals] = ()) -> ExecEnd | None:
+    """Run it with our streams, and give its end; None where nobody reads our output any more, and then it is killed. Raises NodusError.
+
+    Signals that are `not_ours` are left to whoever handles them. Who is cancelled hangs the command up.
+    """
     command = await Command.start(backend, sandbox, request)
     lent = request.terminal is not None
     async with AsyncExitStack() as stack:
         held = stack.enter_context(ExitStack())
         if lent:
             held.enter_context(lent_terminal())
-        held.enter_context(on_signals(_handlers(command, stack, lent=lent)))
+        handlers = _handlers(command, stack, lent=lent)
+        held.enter_context(on_signals({number: handle for number, handle in handlers.items() if number not in not_ours}))
         feeding = asyncio.create_task(_feed(command), name="input of a command")
         stack.push_async_callback(command.stop_feeding, feeding)
-        return await _show(command, lent=lent)
+        try:
+            return await _show(command, lent=lent)
+        except asyncio.CancelledError:
+            with suppress(NodusError):  # Its silence ends it, too.
+                await asyncio.shield(asyncio.ensure_future(command.signal("HUP")))
+            raise
 
 
 async def _show(command: Command, *, lent: bool) -> ExecEnd | None:

@@ -47,7 +47,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             self.services.feed.budgets.words(self.key("budgets")),
             self.services.feed.jobs.words(self.key("jobs")),
             self.services.feed.sweeps.words(self.key("sweeps")),
-            sandboxes_words(self.services.sandboxes()),
+            sandboxes_words(self.services.sandboxes(), self.key("sandboxes")),
             line(muted(self.services.whose_work())),
         )
 

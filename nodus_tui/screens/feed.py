@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, cast
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.view_state.boxes import BoxesState
 from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
@@ -57,7 +58,8 @@ class LiveFeed:
         self.jobs = JobsState()
         self.budgets = BudgetsState()
         self.sweeps = SweepsState()
-        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps)
+        self.boxes = BoxesState()
+        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps, self.boxes)
         """What the snapshot of the whole workspace and all events go into; a state of a new view is one more."""
         self.groups: dict[str, GroupState] = {}
         self._open_sweeps: dict[str, SweepState] = {}

@@ -96,15 +96,16 @@ class FilesDialog(ModalScreen[str | None]):
 
 async def save_outputs(screen: ViewScreen, job: str) -> None:
     """The same with the kept outputs of a job."""
-    await _save_some(screen, JobFiles(screen.services.backend), job)
+    await save_some(screen, JobFiles(screen.services.backend), job)
 
 
 async def save_files(screen: ViewScreen, run: str) -> None:
     """List a run's files, ask for one and for a place, and copy it there; nothing outside that place is written."""
-    await _save_some(screen, screen.services.backend, run)
+    await save_some(screen, screen.services.backend, run)
 
 
-async def _save_some(screen: ViewScreen, source: FileSource, run: str) -> None:
+async def save_some(screen: ViewScreen, source: FileSource, run: str) -> None:
+    """The same with the files of whatever has some."""
     screen.notice("asked for the files…", Tone.MUTED)
     try:
         entries = await source.files(run)

@@ -6,11 +6,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import bindings_of
-from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.job import JobScreen
-from nodus_tui.screens.run import RunScreen
+from nodus_tui.screens.going import go_to_box, go_to_job, go_to_run
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import RowsScreen
 from nodus_tui.view_state.cells import Line, Tone, line, muted
@@ -174,32 +171,12 @@ class GpusScreen(RowsScreen):
             return
         row = self.processes.cursor_item
         if row is not None and row.process.run is not None:
-            await self._go_to_run(row.process.run)
+            await go_to_run(self, row.process.run)
         elif row is not None and row.process.job is not None:
-            self._go_to_job(row.process.job)
+            go_to_job(self, row.process.job)
         else:
             where = "in a sandbox of another workspace" if row is not None and row.process.sandbox is not None else "of no run or job here"
             self.notice(f"This process is {where}.", Tone.WARN)
-
-    def _go_to_job(self, name: str) -> None:
-        if self.services.feed.jobs.rows.find(name) is None:
-            self.notice(f"`nodus-tui describe {name}` shows {name}.", Tone.WARN)
-        else:
-            self.app.push_screen(JobScreen(self.services, name))
-
-    async def _go_to_run(self, name: str) -> None:
-        try:
-            run = await self.services.backend.get("AgentRun", name)
-        except NodusError as error:
-            self.notice(f"! The run {name} cannot be read: {error.detail}", Tone.BAD)
-            return
-        if not isinstance(run, AgentRun) or not run.spec.group:
-            self.notice(f"{name} belongs to no group: `nodus-tui describe {name}` shows it.", Tone.WARN)
-            return
-        # The run's group lies below it, as if one had come that way.
-        group = GroupScreen(self.services, run.spec.group)
-        await self.app.push_screen(group)
-        self.app.push_screen(RunScreen(self.services, group.state, run.name))
 
     async def _go_from_device(self) -> None:
         row = self.devices.cursor_item
@@ -210,9 +187,11 @@ class GpusScreen(RowsScreen):
         elif row is not None and row.holders:
             holder = row.holders[0]
             if holder.kind == "AgentRun":
-                await self._go_to_run(holder.name)
+                await go_to_run(self, holder.name)
+            elif holder.kind == "Sandbox":
+                go_to_box(self, holder.name)
             else:
-                self._go_to_job(holder.name)
+                go_to_job(self, holder.name)
         else:
             self.notice("No process is on this device." if row is not None else "There is no device.", Tone.WARN)
 

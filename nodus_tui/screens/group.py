@@ -91,7 +91,7 @@ class GroupScreen(TableScreen[AgentRun]):
         return (
             *super().status_parts(),
             line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
-            sandboxes_words(self.services.sandboxes()),
+            sandboxes_words(self.services.sandboxes(), self.key("sandboxes")),
         )
 
     def show_state(self) -> None:

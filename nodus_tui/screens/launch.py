@@ -52,7 +52,7 @@ class SpecFile:
 
 
 def find_specs(folder: Path) -> tuple[SpecFile, ...]:
-    """Spec files with an AgentGroup or a Sweep below a folder, near ones first; what cannot be read is left out."""
+    """Spec files with an AgentGroup, a Sweep or a Sandbox below a folder, near ones first; what cannot be read is left out."""
     found: list[SpecFile] = []
     level = [folder]
     for _ in range(_MAX_DEPTH):
@@ -79,7 +79,7 @@ def _launches(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-            return b"AgentGroup" in head or b"kind: Sweep" in head
+            return any(word in head for word in (b"AgentGroup", b"kind: Sweep", b"kind: Sandbox"))
     except OSError:
         return False
 
@@ -143,7 +143,7 @@ class LaunchDialog(ModalScreen[str | None]):
         for file in await asyncio.to_thread(find_specs, self.folder):
             self.rows.put(file.path, file)
         table = self.query_one(LineTable)
-        table.show_empty((line(muted("No spec file with an AgentGroup or a Sweep here; type the path of one.")),))
+        table.show_empty((line(muted("No spec file with an AgentGroup, a Sweep or a Sandbox here; type the path of one.")),))
         table.show(self.now())
 
     def on_input_changed(self, event: Input.Changed) -> None:

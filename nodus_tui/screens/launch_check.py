@@ -1,4 +1,4 @@
-"""What a launch would meet in the workspace: groups and sweeps of the file that exist already with the same spec."""
+"""What a launch would meet in the workspace: groups, sweeps and Sandboxes of the file that exist already with the same spec."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +7,7 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
@@ -15,13 +16,13 @@ class Target(NamedTuple):
     """What a launch makes, and a view shows."""
 
     kind: str
-    """AgentGroup or Sweep."""
+    """AgentGroup, Sweep or Sandbox."""
     name: str
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The groups and sweeps of a bundle."""
+    """The groups, sweeps and Sandboxes of a bundle."""
 
     new: tuple[Target, ...] = ()
     """Those that a launch makes or changes."""
@@ -39,7 +40,7 @@ class Standing:
 async def standing_of(backend: Backend, bundle: SpecBundle) -> Standing:
     """Ask the backend by a dry run. Raises NodusError, with every fault, where it would refuse the bundle."""
     found = {Target(each.resource.kind, each.resource.name): each.resource for each in bundle}
-    targets = [target for target, resource in found.items() if isinstance(resource, AgentGroup | Sweep)]
+    targets = [target for target, resource in found.items() if isinstance(resource, AgentGroup | Sweep | Sandbox)]
     if not targets:
         return Standing()
     outcome = await backend.apply(bundle, dry_run=True)

@@ -5,6 +5,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatu
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobStatus
 
@@ -88,3 +89,15 @@ def sweep_after(sweep: Sweep | None, event: Event) -> Sweep | None:
         known = sweep.status.to_document() if sweep.status else {}
         changed["status"] = SweepStatus.model_validate({**known, **event.status})
     return sweep.model_copy(update=changed)
+
+
+def sandbox_after(sandbox: Sandbox | None, event: Event) -> Sandbox | None:
+    """The Sandbox after the event; None when it is deleted, or when a change came of a Sandbox that nobody told of."""
+    if event.change == "Deleted":
+        return None
+    if event.metadata:
+        return Sandbox.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
+    if sandbox is None or not event.status:
+        return sandbox
+    known = sandbox.status.to_document() if sandbox.status else {}
+    return sandbox.model_copy(update={"status": SandboxStatus.model_validate({**known, **event.status})})

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.views import View
 
-_TEXTS = (View.RUN, View.JOB, View.ESTIMATE)
+_TEXTS = (View.RUN, View.JOB, View.SANDBOX, View.ESTIMATE)
 """Views with a text that scrolls."""
 
 _GRIDS = (View.SWEEP,)

@@ -67,10 +67,15 @@ def kill_run_question(run: AgentRun) -> Question:
 
 
 def quit_question(
-    unfinished: tuple[AgentGroup, ...], sweeps: Sequence[str] = (), *, starts_anew: bool = False, resume: str = "u"
+    unfinished: tuple[AgentGroup, ...],
+    sweeps: Sequence[str] = (),
+    boxes: Sequence[str] = (),
+    *,
+    starts_anew: bool = False,
+    resume: str = "u",
 ) -> Question:
-    """Leaving while this process runs the work. `sweeps` are those that go on, by name. `starts_anew`: what is left is not gone on with, as
-    in the demonstration. `resume` is the key that lets it go on later.
+    """Leaving while this process runs the work. `sweeps` and `boxes`, which are Sandboxes, are those that go on, by name. `starts_anew`:
+    what is left is not gone on with, as in the demonstration. `resume` is the key that lets it go on later.
     """
     spending = sorted((group for group in unfinished if status_of(group).going), key=lambda group: -status_of(group).going)
     stalled = [group for group in unfinished if not status_of(group).going and status_of(group).phase is GroupPhase.STALLED]
@@ -84,11 +89,13 @@ def quit_question(
     )
     if sweeps:
         lines.append(line(muted("  sweeps: "), _some(sweeps), muted(", of which no further cell starts")))
+    if boxes:
+        lines.append(line(muted("  sandboxes: "), _some(boxes), muted(", which end; their files are kept")))
     if spending:
         lines.append(line("No new call starts; calls in flight get 10 seconds to end, then they are charged their worst case."))
     if starts_anew:
         lines.append(line(muted("The demonstration starts anew each time: what stands here now is removed then.")))
-    else:
+    elif unfinished or sweeps:
         lines.append(line(muted(f"Everything is kept; start the console again and press {resume} to go on.")))
     return Question("Stop the work and quit?", tuple(lines), "Stop and quit")
 

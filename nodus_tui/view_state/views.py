@@ -24,6 +24,8 @@ class View(StrEnum):
     JOB = "job"
     GPUS = "gpus"
     BUDGETS = "budgets"
+    SANDBOXES = "sandboxes"
+    SANDBOX = "sandbox"
     SWEEPS = "sweeps"
     SWEEP = "sweep"
     ESTIMATE = "estimate"
@@ -103,6 +105,16 @@ VIEWS: tuple[ViewEntry, ...] = (
         key="B",
         help="Show all budgets: what is spent of each, and which block.",
     ),
+    ViewEntry(
+        View.SANDBOXES,
+        "Sandboxes",
+        _TABLE | {Trait.OPENS, Trait.ENDS},
+        screen="nodus_tui.screens.boxes:SandboxesScreen",
+        key="b",
+        help="Show all sandboxes: your own with their costs and ends, and those of runs, graders and jobs.",
+        also=("boxes",),
+    ),
+    ViewEntry(View.SANDBOX, "Sandbox", frozenset({Trait.LIVE, Trait.ENDS})),
     ViewEntry(
         View.SWEEPS,
         "Sweeps",

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.job import JobPhase, JobStatus
-from nodus_tui.view_state.cells import Line, Span, Tone, line
+from nodus_tui.contract.resources.sandbox import SandboxPhase
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ JOB_SIGNS: dict[JobPhase, Sign] = {
     "Failed": Sign("!", "Failed", Tone.BAD),
     "Cancelled": Sign("×", "Cancelled", Tone.MUTED),
     "Succeeded": Sign("●", "Succeeded", Tone.GOOD),
+}
+"""In the order in which a person may have to act on them."""
+
+BOX_SIGNS: dict[SandboxPhase, Sign] = {
+    "Running": Sign("►", "Running", Tone.INFO),
+    "Pending": Sign("○", "Pending", Tone.MUTED),
+    "Failed": Sign("!", "Failed", Tone.BAD),
+    "Stopped": Sign("●", "Stopped", Tone.PLAIN),
 }
 """In the order in which a person may have to act on them."""
 
@@ -115,6 +124,8 @@ def job_sign(status: JobStatus) -> Sign:
     return JOB_SIGNS[status.phase]
 
 
-def sandboxes_words(running: int) -> Line:
-    """How many sandboxes run: each takes memory, and costs money while it is idle. Nothing where none does."""
-    return line(Span(f"□ {running:,} sandbox{'es' if running != 1 else ''} running", Tone.INFO)) if running else ()
+def sandboxes_words(running: int, key: str) -> Line:
+    """How many sandboxes run, those of runs included, and the key that shows them: each takes memory, and costs money while it is idle.
+    Nothing where none does.
+    """
+    return hint(key, f" {running:,} sandbox{'es' if running != 1 else ''} running", "do('sandboxes')") if running else ()

@@ -9,7 +9,7 @@ from console_driver import Driver, settled
 from console_records import every_kind_of_run, group
 from hardware_records import without_driver
 from scripted_backend import ScriptedBackend
-from test_console_golden import gpu_world, job_world, tool_world, world
+from test_console_golden import box_world, gpu_world, job_world, tool_world, world
 from test_console_journeys import SPEC, estimate
 from test_console_sweeps import world as sweep_world
 
@@ -106,6 +106,11 @@ STOPS: dict[str, Stop] = {
     "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS, once=True),
     "gpus, none": Stop(bare_world, ("d",), View.GPUS),
     "budgets": Stop(budget_world, ("B", "j", "j"), View.BUDGETS),
+    "sandboxes": Stop(box_world, ("b", "j"), View.SANDBOXES),
+    "sandboxes, of runs": Stop(box_world, ("b", "tab"), View.SANDBOXES, once=True),
+    "sandboxes, none": Stop(bare_world, ("b",), View.SANDBOXES, once=True),
+    "sandbox": Stop(box_world, ("b", "enter"), View.SANDBOX),
+    "sandbox, kill": Stop(box_world, ("b", "x"), View.SANDBOXES, once=True),
     "sweeps": Stop(sweep_world, ("W",), View.SWEEPS),
     "sweep": Stop(sweep_world, (*_SWEEP, "down", "right"), View.SWEEP),
     "sweep, table": Stop(sweep_world, (*_SWEEP, "tab"), View.SWEEP, once=True),

@@ -19,6 +19,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
@@ -78,6 +79,8 @@ class ScriptedBackend:
         self.more_files: tuple[FileEntry, ...] = ()
         """Folders and links."""
         self.sandboxes_running = 0
+        self.boxes: dict[str, Sandbox] = {}
+        self.sandbox_facts: tuple[SandboxFact, ...] = ()
         self.hardware = HardwareView(at=NOW, machine=MachineFact(host="here"), notes=("no NVIDIA driver here",))
         self.hardware_lost: NodusError | None = None
         self.looks = 0
@@ -171,6 +174,7 @@ class ScriptedBackend:
             training_jobs=tuple(self.training_jobs.values()),
             budgets=tuple(self.budgets.values()),
             sweeps=tuple(self.sweeps.values()),
+            sandboxes=tuple(self.boxes.values()),
         )
 
     async def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
@@ -192,7 +196,9 @@ class ScriptedBackend:
         return self.hardware
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
-        return ()
+        if self.lost is not None:
+            raise self.lost
+        return self.sandbox_facts
 
     async def reap_sandboxes(self) -> ReapOutcome:
         return ReapOutcome()

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from box_records import some_boxes, some_facts
 from budget_records import some_budgets
 from console_driver import console, press, screen_text
 from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
@@ -187,6 +188,26 @@ async def test_the_view_of_budgets_looks_as_agreed(size: tuple[int, int]) -> Non
 @pytest.mark.parametrize("view", JOB_VIEWS)
 async def test_the_view_of_jobs_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
     await compare(view, JOB_VIEWS[view], job_world(), size)
+
+
+BOX_VIEWS: dict[str, tuple[str, ...]] = {
+    "sandboxes": ("b", "j"),
+    "sandboxes-of-runs": ("b", "tab", "j"),
+    "sandbox": ("b", "slash", *"build", "enter", "enter"),
+    "sandbox-kill": ("b", "slash", *"build", "enter", "x"),
+}
+
+
+def box_world() -> ScriptedBackend:
+    backend = world()
+    backend.boxes, backend.sandbox_facts, backend.sandboxes_running = some_boxes(), some_facts(), 5
+    return backend
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("view", BOX_VIEWS)
+async def test_the_view_of_sandboxes_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    await compare(view, BOX_VIEWS[view], box_world(), size)
 
 
 SWEEP_VIEWS: dict[str, tuple[str, ...]] = {

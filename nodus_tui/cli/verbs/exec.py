@@ -67,7 +67,9 @@ class ExecCommand(click.Command):
 
 @click.command("exec", cls=ExecCommand, context_settings={"allow_interspersed_args": False})
 @click.option("-t", "--tty/--no-tty", "tty", default=None, help="A terminal of its own; the default for a shell on a terminal.")
-@click.option("-i", "--interactive", is_flag=True, help="Standard input goes in. It does in any case; the flag is for the habit.")
+@click.option(
+    "-i", "--interactive", is_flag=True, expose_value=False, help="Standard input goes in. It does in any case; the flag is for the habit."
+)
 @click.option("--user", type=click.Choice(["agent", "root"]), default="agent", show_default=True, help="Who runs it.")
 @click.option("-w", "--workdir", metavar="PATH", help="Where it runs; by default in the sandbox's work folder.")
 @click.option("-e", "--env", "variables", type=VariableType(), multiple=True, metavar="NAME=VALUE", help="A variable for it.")
@@ -81,7 +83,6 @@ def command(
     variables: tuple[tuple[str, str], ...],
     *,
     tty: bool | None,
-    interactive: bool,  # noqa: ARG001 - see its help
 ) -> int:
     """Run COMMAND in a SANDBOX that runs, with this command's own standard streams, and leave with its exit code.
 

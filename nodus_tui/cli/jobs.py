@@ -70,7 +70,7 @@ def target_of(job: AnyJob) -> str:
 
 def server_words(name: str, serve: Serving) -> str:
     """What is to be known of a job that serves, which nobody waits for."""
-    until = "until it is killed, or meets its cap" if serve.keep else "while groups at work name that family"
+    until = "until it is killed, or meets its cap" if serve.keep else "while something at work uses that family"
     return f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output"
 
 

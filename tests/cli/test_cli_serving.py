@@ -51,7 +51,7 @@ def test_run_serves_waits_for_the_group_and_leaves_no_server_up(workspace: Works
     assert "Its model is served by Job qwen-server, whose time is its cost: $0.50 at most" in estimated[1]["notes"][0]
     done = nodus("run", "-f", path, "-o", "json")
     assert done.exit_code == 0, done.stderr
-    assert "qwen-server serves qwen while groups at work name that family; `nodus-tui logs --follow qwen-server`" in done.stderr
+    assert "qwen-server serves qwen while something at work uses that family; `nodus-tui logs --follow qwen-server`" in done.stderr
     assert "waits for the model server of qwen (job qwen-server): " in done.stderr
     # Its scheduler ended with the command, and took along what nobody would have stopped.
     status = json.loads(nodus("get", "job/qwen-server", "-o", "json").stdout)["status"]
@@ -76,7 +76,7 @@ def test_run_with_a_server_that_does_not_start_stalls_with_code_4_and_says_what_
     again = nodus("retry", "job/qwen-server")
     assert again.exit_code == 0, again.stderr
     assert "qwen-server is tried again (attempt 2)" in again.stderr
-    assert "qwen-server serves qwen while groups at work name that family" in again.stderr
+    assert "qwen-server serves qwen while something at work uses that family" in again.stderr
 
 
 def test_run_of_a_server_alone_does_not_wait(workspace: Workspace, nodus: Callable[..., Result]) -> None:

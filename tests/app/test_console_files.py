@@ -123,7 +123,7 @@ async def test_the_count_of_sandboxes_follows_the_backend() -> None:
         backend.sandboxes_running = 3
         await app.look_who_works()
         await settled(app, pilot)
-        assert "□ 3 sandboxes running" in screen_text(app)
+        assert "b 3 sandboxes running" in screen_text(app)
         backend.sandboxes_running = 0
         await app.look_who_works()
         await settled(app, pilot)

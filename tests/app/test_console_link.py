@@ -47,5 +47,5 @@ async def test_the_count_of_sandboxes_is_asked_for_through_a_link_that_holds() -
         backend.link = LinkState(connected=True, since=NOW, last_heard=NOW)
         app._look_afar()
         await settled(app, pilot)
-        assert "□ 1 sandbox running" in screen_text(app)
+        assert "b 1 sandbox running" in screen_text(app)
         assert not app._looking_afar

@@ -218,6 +218,54 @@ def test_a_signal_from_outside_hangs_the_shell_up_and_gives_the_terminal_back(sh
     assert shell.is_as_before()
 
 
+@pytest.fixture
+def console(place: DetachedWorkspace, kept: str) -> Iterator["Terminal"]:
+    """The console, with the kept Sandbox selected: the first one that was made."""
+    assert kept
+    opened = Terminal(place)
+    opened.reads("campaigns")
+    opened.types("b")
+    opened.reads("IDLE STOP")
+    opened.types("G")  # The newest stands first.
+    yield opened
+    opened.close()
+
+
+def test_the_console_lends_its_terminal_to_a_shell_and_takes_it_back(console: Terminal) -> None:
+    console.types("!")
+    console.reads(r"\x1b\[\?1049l(?s:.)*Shell in sandbox kept")
+    console.reads(r"\$ ")
+    console.types("stty size; echo in$((1+1))side\n")
+    console.reads(r"30 100\r\nin2side\r\n")
+    console.resize(40, 120)
+    console.types("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.05; done; echo re''sized\n")
+    console.reads(r"resized\r\n")
+    console.types("sleep 900\n")
+    console.reads(r"sleep 900\r\n")
+    console.types("\x03")
+    console.reads(r"\^C")
+    console.types("exit 5\n")
+    console.reads(r"\x1b\[\?1049h(?s:.)*has ended with exit code 5")
+    console.types("q")
+    assert console.ended() == 0
+    assert console.is_as_before()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_ends_the_console_with_the_shell_in_it(
+    place: DetachedWorkspace, kept: str, console: Terminal, number: signal.Signals
+) -> None:
+    marker = f"8{os.getpid()}.{number}"
+    console.types("!")
+    await asyncio.to_thread(console.reads, r"\$ ")
+    console.types(f"exec sleep {marker}\n")
+    await asyncio.to_thread(until_there, marker)
+    console.process.send_signal(number)
+    assert await asyncio.to_thread(console.ended) == 128 + number
+    assert console.is_as_before()
+    assert (await nodus(place, "exec", kept, "--", "sh", "-c", f"while pgrep -f '^sleep {marker}'; do sleep 0.05; done")).returncode == 0
+
+
 async def test_a_shell_ends_with_its_sandbox_and_says_why(place: DetachedWorkspace, box: str) -> None:
     shell = Terminal(place, "exec", box)
     try:

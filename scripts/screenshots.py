@@ -4,7 +4,7 @@ The console runs on the embedded backend with the simulated demonstration campai
 shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute, the latter once in
 each theme. Then a sweep over two
 simulated models is shown as a grid, as a table, and with two of its cells compared. Last a few agents work with tools in sandboxes of this
-machine, so that a run with tool calls and its files can be shown.
+machine, beside two Sandboxes on their own, so that those, a run with tool calls and its files can be shown.
 """
 
 import asyncio
@@ -25,9 +25,12 @@ from nodus_tui.app import NodusApp
 from nodus_tui.contract.backend import Backend, BackendOptions
 from nodus_tui.contract.demo import DemoRequest
 from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.sandbox_exec import ExecRequest
 from nodus_tui.contract.spec_loading.files import read_sources
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
+from nodus_tui.screens.boxes import SandboxesScreen
 from nodus_tui.theming import DEFAULT_THEME
+from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.sweeps import sweep_status
@@ -80,6 +83,18 @@ spec:
   evaluation: {{environment: nodus/code-v1@1.0.0, split: train, tasks: 6, seed: 7}}
 """
 
+_SANDBOXES_SPEC = """\
+---
+apiVersion: nodus.dev/v1
+kind: Sandbox
+metadata: {name: scratch}
+spec: {memoryGiB: 0.5, diskGiB: 0.1, idleTimeout: 10m, maxLifetime: 2h, maxCostUSD: "0.01"}
+---
+apiVersion: nodus.dev/v1
+kind: Sandbox
+metadata: {name: build}
+spec: {memoryGiB: 0.5, diskGiB: 0.1, network: true, idleTimeout: 5m, maxCostUSD: "0.0001", env: {MODE: release}}
+"""
 
 SWEEP = "models-by-shard"
 _SWEEP_CONFIGURATION = {
@@ -213,9 +228,28 @@ async def _show(backend: Backend, folder: Path) -> None:
         await _shoot(app, pilot, folder, "campaigns")
 
 
+def _all_mine(screen: SandboxesScreen) -> bool:
+    return all(fact.mine for fact in screen.running.rows.items())
+
+
+async def _show_sandboxes(app: NodusApp, pilot: Pilot[int], folder: Path) -> None:
+    """Both Sandboxes, one with a command in it, and those of runs below; nobody else's, for a picture is to be made again elsewhere."""
+    while any(box_status(box).phase == "Pending" for box in app.feed.boxes.rows.items()) or not len(app.feed.boxes.rows):
+        await pilot.pause(0.1)
+    await app.backend.exec_start("build", ExecRequest(command=("sleep", "600")))
+    await pilot.press("b")
+    while not (isinstance(screen := app.screen, SandboxesScreen) and len(screen.running.rows) and _all_mine(screen)):
+        await pilot.pause(0.1)
+    await _shoot(app, pilot, folder, "sandboxes")
+    await pilot.press("enter")
+    await _shoot(app, pilot, folder, "sandbox")
+    await pilot.press("escape", "escape")
+
+
 async def _show_tools(backend: Backend, folder: Path) -> None:
     app = NodusApp(backend, start_at=TOOLS_GROUP, state_folder=folder)
     async with app.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(PATIENCE_SECONDS):
+        await _show_sandboxes(app, pilot, folder)
         while (group := app.feed.campaigns.rows.find(TOOLS_GROUP)) is None or not status_of(group).phase.ended:
             await pilot.pause(0.3)
         await pilot.press("enter")
@@ -271,7 +305,7 @@ async def main(folder: Path) -> None:
         finally:
             await kit.aclose()
     await _with_own_models(folder, _SWEEP_CONFIGURATION, _SWEEP_SPEC, _show_sweep)
-    await _with_own_models(folder, _TOOLS_CONFIGURATION, _TOOLS_SPEC, _show_tools)
+    await _with_own_models(folder, _TOOLS_CONFIGURATION, _TOOLS_SPEC + _SANDBOXES_SPEC, _show_tools)
 
 
 if __name__ == "__main__":

@@ -155,13 +155,13 @@ class SandboxesScreen(TableScreen[Sandbox]):
             fact = self.others.cursor_item
             leads = fact is not None and fact.mine and fact.purpose in {*_OF_RUNS, "job"}
             without = frozenset({"kill", "shell"}) | (frozenset() if leads else frozenset({"open"}))
-            words = {"halves": "to your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
+            words = {"halves": "your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
             return Offer(without=without, words=words)
         box = self.table.cursor_item
         without = frozenset({"shell"}) if box is None or shell_problem(box) else frozenset()
         if box is None or box_status(box).ended:
             without |= {"kill"}
-        return Offer(without=without | others, words={"halves": "to those of runs"})
+        return Offer(now=frozenset({"shell"}), without=without | others, words={"halves": "of runs"})
 
     def on_descendant_focus(self) -> None:
         """Tab leads elsewhere now."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.sandboxes import SandboxFact
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.figures import NOTHING, age_text
+from nodus_tui.view_state.money import usd_cell_forms
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run import short_image
 
@@ -31,8 +31,8 @@ def _age(fact: SandboxFact, now: datetime) -> Line:
     return line(muted(age_text(fact.created_at, now))) if fact.created_at is not None else line(NOTHING)
 
 
-def _cost(fact: SandboxFact) -> Line:
-    return line(display_usd(fact.cost_usd)) if fact.cost_usd is not None else line(NOTHING)
+def _costs(fact: SandboxFact) -> tuple[Line, ...]:
+    return usd_cell_forms(fact.cost_usd) if fact.cost_usd is not None else (line(NOTHING),)
 
 
 COLUMNS: tuple[Column[SandboxFact], ...] = (
@@ -56,7 +56,16 @@ COLUMNS: tuple[Column[SandboxFact], ...] = (
         priority=1,
         right=True,
     ),
-    Column("cost", "COST", 9, lambda fact, _now: _cost(fact), lambda fact: fact.cost_usd, priority=2, right=True),
+    Column(
+        "cost",
+        "COST",
+        9,
+        lambda fact, _now: _costs(fact)[0],
+        lambda fact: fact.cost_usd,
+        priority=2,
+        right=True,
+        shorter=lambda fact, _now: _costs(fact)[1:],
+    ),
     Column("whose", "WHOSE", 14, lambda fact, _now: line(_whose(fact)), lambda fact: _whose(fact).text, priority=3),
     Column("image", "IMAGE", 10, lambda fact, _now: line(muted(short_image(fact.image))), lambda fact: fact.image, priority=4, grow=80),
 )

@@ -23,11 +23,18 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/gpus?history=false            HardwareView of the server's machine
     GET    /v1/metrics                       the same in figures and more, for Prometheus; only where the server was told to
     GET    /v1/sandboxes                     those on the server's machine       → {"sandboxes": [SandboxFact, …]}
+    GET    /v1/sandboxes/{name}/files        the files of a Sandbox              → {"files": [FileEntry, …]}
+    GET    /v1/sandboxes/{name}/files/content?path=…   the bytes of one of them
+    POST   /v1/sandboxes/{name}/exec         an ExecRequest: start a command     → ExecSession
+    GET    /v1/sandboxes/{name}/exec/{id}/output?after=0&waitSeconds=30   lines of ExecPiece, and last an ExecEnd
+    POST   /v1/sandboxes/{name}/exec/{id}/input?offset=0&end=false        bytes for it  → ExecTaken
+    POST   /v1/sandboxes/{name}/exec/{id}/terminal?rows=…&columns=…       its terminal has another size
+    POST   /v1/sandboxes/{name}/exec/{id}/signal?signal=…                 HUP, INT, QUIT, TERM or KILL
     POST   /v1/sandboxes/reap                remove those of dead owners         → ReapOutcome
     POST   /v1/environments/check?reference=…   the gold check: lines of GoldCase; also &split=…&tasks=…&seed=0
     GET    /v1/openapi.json                  this, as an OpenAPI document
 
-Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET (but no probe), estimate, and apply with
+Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET (but no probe, and nothing of a command), estimate, and apply with
 exactly `dryRun=true`; everything else needs an operator's. The token's name stands as the author, whatever a request says. Over the unix
 socket the system says who is at the other end. Task files (an Environment's `file`) are read on the server's machine, so only requests over
 the unix socket may name them; nor may others launch a Job whose command runs on that
@@ -52,7 +59,7 @@ BYTES_TYPE = "application/octet-stream"
 """Of a file's bytes, whatever they are."""
 
 LINES_TYPE = "application/x-ndjson"
-"""Of the gold check: one JSON object a line."""
+"""Of the gold check, and of a command's output: one JSON object a line."""
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 """A POST that is repeated with the same key acts once and gives the first answer again."""

@@ -17,6 +17,8 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.sandbox_exec import ExecRequest
+from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
+from nodus_tui.sandbox_commands.command import run_command
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -327,3 +329,12 @@ async def test_values_of_env_from_are_nowhere_on_the_disk(place: Place, tmp_path
     database = sqlite3.connect(place.home / "nodus.db")
     assert "key of the scheduler" not in "\n".join(database.iterdump())
     database.close()
+
+
+async def test_the_example_runs_its_own_command(place: Place) -> None:
+    path = Path(__file__).parents[2] / "examples" / "sandbox.yaml"
+    async with place.backend() as backend:
+        await backend.apply(load_specs([SpecSource(str(path), path.read_bytes(), path.parent)]))
+        await running(backend, "scratch")
+        done = await run_command(backend, "scratch", ExecRequest(command=("python3", "-c", "import os; print(6 * 7, os.environ['MODE'])")))
+        assert done.stdout == b"42 debug\n"

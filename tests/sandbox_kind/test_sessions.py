@@ -131,14 +131,15 @@ async def test_input_is_taken_once_and_never_with_a_gap(sessions: Sessions) -> N
     assert (await session.input(b"x", offset=5, end=False)).closed
 
 
-async def test_input_waits_for_a_command_that_reads_slowly(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_input_waits_for_a_command_that_reads_later(sessions: Sessions, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "_ROOM_SECONDS", 0.05)
-    session = await started(sessions, "sh", "-c", "read -r line; cat >/dev/null")
+    session = await started(sessions, "sh", "-c", "until [ -e /tmp/go ]; do sleep 0.05; done; cat >/dev/null")
     fed = 0
     while (answer := await session.input(bytes(INPUT_BYTES), offset=fed, end=False)).next_offset > fed:
         fed = answer.next_offset
         assert fed < 4 * INPUT_BYTES, "it takes no more than it has room for"
     assert not answer.closed
+    await (await sandbox.spawn(["touch", "/tmp/go"])).wait()
     await session.input(b"\n", offset=fed, end=True)
     while not (await session.input(b"", offset=fed, end=True)).closed:
         await asyncio.sleep(0)

@@ -16,7 +16,6 @@ from textual.driver import Driver
 from textual.events import Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from nodus_tui.appearance import Appearance
@@ -29,7 +28,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
-from nodus_tui.screens.base import LOW_HEIGHT, SCREEN_CSS, ViewScreen, too_small
+from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
@@ -38,6 +37,7 @@ from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.launch_check import Target
 from nodus_tui.screens.palette import JumpDialog, Palette
+from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen
 from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
@@ -79,7 +79,7 @@ class NodusApp(App[int], inherit_bindings=False):
     """The console on an open backend. Its result is the exit code."""
 
     TITLE = "nodus"
-    CSS = SCREEN_CSS + DIALOG_CSS + THEME_CSS
+    CSS = SCREEN_CSS + DIALOG_CSS + ROOM_CSS + THEME_CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
 
@@ -143,7 +143,7 @@ class NodusApp(App[int], inherit_bindings=False):
         )
         self._own_filters = line_filters(self.looks)
         self._looking_at_themes = bool(theme_folders)
-        self._had_keys: Widget | None = None
+        self.room = Room(self)
         first, self._theme_note = self.looks.first()
         self._register_themes(self.looks.shelf.themes)
         self.theme = first
@@ -198,19 +198,8 @@ class NodusApp(App[int], inherit_bindings=False):
             self.push_screen(make_screen(entry, self.services))
 
     def on_resize(self, event: Resize) -> None:
-        """In a low terminal dialogs are closer; in one that is too small they wait, and what had the keys has them again after that."""
-        self.set_class(event.size.height < LOW_HEIGHT, "-low")
-        small = too_small(event.size)
-        if small and not self.has_class("-small"):
-            self._had_keys = self.screen.focused
-        elif not small and self.has_class("-small"):
-            self.call_after_refresh(self._give_keys_back)
-        self.set_class(small, "-small")
-
-    def _give_keys_back(self) -> None:
-        before, self._had_keys = self._had_keys, None
-        if before is not None and before.is_attached and before.screen is self.screen:
-            before.focus()
+        """Dialogs go by the room that there is."""
+        self.room.resized(event.size)
 
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
@@ -298,6 +287,7 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving() or self._plays(screen)):
             screen.show()
         self._was_lost = lost
+        self.room.look()
         if isinstance(screen, ViewScreen) and screen.is_mounted:
             self._tell_of_budgets(screen)
 

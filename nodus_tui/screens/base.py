@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
-from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
 from nodus_tui.screens.copying_text import copy_text
+from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
@@ -27,11 +27,6 @@ from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
 
-MIN_WIDTH, MIN_HEIGHT = 60, 15
-LOW_HEIGHT = 22
-"""Below this height dialogs have no room for margins."""
-ROOMY_HEIGHT = 30
-"""From this height on there is room for empty lines."""
 NOTICE_SECONDS = 12.0
 
 SCREEN_CSS = """
@@ -60,11 +55,6 @@ def bindings_of(view: View) -> list[Binding]:
         for action in every_action_of(view)
         if action.keys
     ]
-
-
-def too_small(size: Size) -> bool:
-    """Whether a terminal has no room for the console."""
-    return size.width < MIN_WIDTH or size.height < MIN_HEIGHT
 
 
 Part = TypeVar("Part", bound=Widget)
@@ -247,12 +237,7 @@ class ViewScreen(Screen[None]):
             if self.focused is None:
                 self.call_after_refresh(self.focus_home)
         if small:
-            size = f"{event.size.width}×{event.size.height}"
-            text = line(
-                strong(f"This window is {size}. "),
-                f"The console needs at least {MIN_WIDTH}×{MIN_HEIGHT}: make it larger. ",
-                muted("Work goes on."),
-            )
+            text = small_words(event.size)
             self.part("small", SpanBlock).show(lambda width: wrapped((text,), max(1, width)))
 
     # Acting

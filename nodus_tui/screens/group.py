@@ -10,7 +10,8 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens import acting
-from nodus_tui.screens.base import LOW_HEIGHT, bindings_of
+from nodus_tui.screens.base import bindings_of
+from nodus_tui.screens.room import LOW_HEIGHT
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen

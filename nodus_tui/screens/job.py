@@ -84,7 +84,7 @@ class JobScreen(ViewScreen):
         """Whether the log goes on."""
         if self._problem:
             return (line(muted(f"the log cannot be read: {self._problem}")),)
-        following = self.part("log", TextPane).is_vertical_scroll_end
+        following = self.part("log", TextPane).at_end
         words = "the log is whole" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
         return (line(muted(words)),)
 

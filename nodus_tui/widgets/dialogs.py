@@ -36,10 +36,6 @@ ModalScreen:ansi { background: transparent; }
 #dialog Input { background: $surface; margin: 1 0 0 0; padding: 0 1; border: none; height: 1; }
 #dialog #problem { margin-top: 1; }
 Input:focus { background-tint: $foreground 0%; }
-App.-low #dialog { padding: 0 1; }
-App.-low #dialog LineTable { max-height: 5; }
-App.-small ModalScreen { background: transparent; }
-App.-small #dialog { display: none; }
 """
 
 

@@ -56,6 +56,11 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         return max(10, self.size.width - 1)
 
     @property
+    def at_end(self) -> bool:
+        """Whether the reader is at the end, also while more lines or another size are still to be laid out."""
+        return self._at_end
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         """What is shown."""
         return self._lines

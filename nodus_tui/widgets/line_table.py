@@ -206,9 +206,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         return _Drawn(key, cells, mark)
 
     def _refresh_changed(self) -> None:
-        height, width = self.size.height, self.size.width
+        height = self.size.height
         self._place_columns()
-        header = (self.rows.sort_key, self.rows.descending, width)
+        header = (self.rows.sort_key, self.rows.descending, self._placed_for)
         if header != self._header:
             self._refresh_line(0)
         for y in range(1, height):
@@ -241,7 +241,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         width, paint, ground = self.size.width, paint_of(self), ground_of(self)
         self._place_columns()
         if y == 0:
-            self._header = (self.rows.sort_key, self.rows.descending, width)
+            self._header = (self.rows.sort_key, self.rows.descending, self._placed_for)
             return self._title_strip(paint, width, ground)
         drawn = self._what(y)
         if y >= len(self._drawn):

@@ -134,6 +134,9 @@ async def check_size(app: NodusApp, pilot: Driver, size: tuple[int, int]) -> Non
 async def check_too_small(app: NodusApp, pilot: Driver) -> None:
     """A sentence in place of a ruin, whatever is open; and everything again when there is room."""
     await check_size(app, pilot, (80, 24))
+    for part in app.screen.query("*"):
+        part.refresh()
+    await settled(app, pilot)
     before = on_top(app)
     for width, height in ((MIN_WIDTH - 1, 24), (80, MIN_HEIGHT - 1), (20, 5), (1, 1)):
         await pilot.resize_terminal(width, height)

@@ -1,11 +1,15 @@
 """What comes from the terminal. It knows Textual's driver for terminals of Linux and macOS, and nothing of the console."""
 
+import asyncio
 import os
 import selectors
+import signal
 from codecs import getincrementaldecoder
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Resize
+from textual.geometry import Size
 
 _BEAT_SECONDS = 0.1
 """How often the parser is asked whether a lone Escape has waited for its rest long enough."""
@@ -15,10 +19,30 @@ HANGUP_CODE = 129
 
 
 class SteadyInput(LinuxDriver):
-    """Reads keys as Textual does, but ends by no byte that is not UTF-8, and does not go on reading a terminal that is gone.
+    """Reads keys as Textual does, but ends by no byte that is not UTF-8, ends with a terminal that is gone, and misses no size.
 
     Textual's own decodes strictly: an é from a Latin-1 terminal, or a click in an old mouse protocol, ended the program with a traceback.
+    It asks for the size inside the signal's handler, which the next signal may interrupt: the older size was then told last, and stayed.
     """
+
+    def start_application_mode(self) -> None:
+        """Begin, and hear of new sizes from the event loop, one after the other."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_signal_handler(signal.SIGWINCH, self._tell_size)
+        self._tell_size()
+
+    def disable_input(self) -> None:
+        """No more keys and sizes."""
+        if not self._loop.is_closed():
+            self._loop.remove_signal_handler(signal.SIGWINCH)
+        super().disable_input()
+
+    def _tell_size(self) -> None:
+        """Have the app hear of the size that the terminal has now; a terminal that tells it in its input needs no signal."""
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self._app.post_message(Resize(size, size))
 
     def run_input_thread(self) -> None:
         """Read until the console ends; a terminal that is gone ends the console, with SIGHUP or without."""

@@ -58,8 +58,11 @@ def display_for(*, quiet: bool) -> Display:
 
 def progress_line(name: str, status: Status) -> str:
     """`hello: Running, 34/100 ended, 10 going; 62.0% ± 17.1 (SE 8.7), 31/100 scored; $0.42 of $10.00`; of a sweep without the rate."""
-    waits = status.message if status.reason is Reason.WAITING_FOR_MODEL else ""
-    return "; ".join(part for part in (_standing(name, status), waits, _rate(status), _money(status)) if part)
+    return "; ".join(part for part in (_standing(name, status), _waits(status), _rate(status), _money(status)) if part)
+
+
+def _waits(status: Status) -> str:
+    return status.message if status.reason is Reason.WAITING_FOR_MODEL else ""
 
 
 def _ended(status: Status) -> tuple[int, int]:
@@ -123,11 +126,11 @@ class QuietDisplay:
 
 
 class LineDisplay(QuietDisplay):
-    """A line on change, at most one every `LINE_SECONDS` for each group; a new phase is told at once."""
+    """A line on change, at most one every `LINE_SECONDS` for each group; a new phase, or what it begins to wait for, is told at once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told: dict[str, tuple[float, GroupPhase, str]] = {}
+        self._told: dict[str, tuple[float, tuple[GroupPhase, str], str]] = {}
         self._due: dict[str, str] = {}
 
     def show(self, statuses: Statuses) -> None:
@@ -135,14 +138,15 @@ class LineDisplay(QuietDisplay):
         now = self._clock()
         for name, status in statuses.items():
             line = progress_line(name, status)
+            standing = (status.phase, _waits(status))
             told = self._told.get(name)
             if told is not None and told[2] == line:
                 continue
-            if told is not None and told[1] is status.phase and now - told[0] < LINE_SECONDS:
+            if told is not None and told[1] == standing and now - told[0] < LINE_SECONDS:
                 self._due[name] = line
                 continue
             self._due.pop(name, None)
-            self._told[name] = (now, status.phase, line)
+            self._told[name] = (now, standing, line)
             say(line, prefix="")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -2,13 +2,15 @@
 
 import json
 import socket
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_workspace import Workspace
+from cli_workspace import COMMAND, Workspace
 from click.testing import Result
 
 pytestmark = pytest.mark.timeout(90)
@@ -49,6 +51,16 @@ def test_run_serves_waits_for_the_group_and_leaves_no_server_up(workspace: Works
     estimated = json.loads(nodus("estimate", "-f", path, "-o", "json").stdout)
     assert [each.get("ceilingUSD") for each in estimated] == ["0.50", None]
     assert "Its model is served by Job qwen-server, whose time is its cost: $0.50 at most" in estimated[1]["notes"][0]
+    unwell = workspace.folder / "server" / "unwell"
+    unwell.touch()
+
+    def heal_once_waited_for() -> None:
+        while "WaitingForModel" not in subprocess.run([COMMAND, "get", "group/hello", "-o", "json"], capture_output=True, text=True).stdout:
+            pass
+        unwell.unlink()
+
+    healer = threading.Thread(target=heal_once_waited_for, daemon=True)
+    healer.start()
     done = nodus("run", "-f", path, "-o", "json")
     assert done.exit_code == 0, done.stderr
     assert "qwen-server serves qwen while something at work uses that family; `nodus-tui logs --follow qwen-server`" in done.stderr

@@ -25,6 +25,15 @@ def pytest_configure() -> None:
     settings.load_profile("unhurried")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files whose tests may take long come first, so that at the end no worker is left with one of them while the others have nothing."""
+    longest: dict[Path, float] = {}
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        longest[item.path] = max(longest.get(item.path, 0.0), float(mark.args[0]) if mark is not None else 0.0)
+    items.sort(key=lambda item: -longest[item.path])
+
+
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test touches the user's own workspace, configuration or keys; a scheduler that it started ends with it."""

@@ -55,7 +55,8 @@ def test_run_serves_waits_for_the_group_and_leaves_no_server_up(workspace: Works
     unwell.touch()
 
     def heal_once_waited_for() -> None:
-        while "WaitingForModel" not in subprocess.run([COMMAND, "get", "group/hello", "-o", "json"], capture_output=True, text=True).stdout:
+        asking = [COMMAND, "get", "group/hello", "-o", "json"]
+        while b"WaitingForModel" not in subprocess.run(asking, capture_output=True, check=False).stdout:
             pass
         unwell.unlink()
 

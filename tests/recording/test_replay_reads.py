@@ -269,6 +269,7 @@ async def test_cells_of_a_sweep_are_as_the_stream_told_since_somebody_asked(tmp_
         place.steady.seconds += 1
         await place.backend.apply(bundle_of(SWEEP))
         early = await place.backend.sweep_results("both")
+        place.steady.seconds += 1
         await watch_until_rest(place, snapshot.cursor)
         final = await place.local.sweep_results("both")
         assert {cell.phase for cell in early.cells} != {cell.phase for cell in final.cells}
@@ -278,4 +279,6 @@ async def test_cells_of_a_sweep_are_as_the_stream_told_since_somebody_asked(tmp_
             assert [(cell.name, cell.phase) for cell in told] == [(cell.name, cell.phase) for cell in final.cells]
             backend.jump(1)
             assert (await backend.sweep_results("both")).cells == early.cells
+            assert (await backend.snapshot()).sweeps == ()
+            backend.jump(2)
             assert [sweep.name for sweep in (await backend.snapshot()).sweeps] == ["both"]

@@ -168,8 +168,9 @@ class Reader:
     async def _runs(self, query: Query) -> list[AgentRun]:
         rows = await self._store.read(
             "SELECT * FROM runs WHERE (? = '' OR group_name = ?) AND (NOT ? OR current) "
+            "AND (NOT ? OR phase NOT IN ('Succeeded', 'Failed', 'Cancelled', 'Superseded')) "
             "AND seq > coalesce((SELECT seq FROM runs WHERE name = ?), 0) ORDER BY seq LIMIT ?",
-            (query.group, query.group, query.current_only, query.after, query.limit + 1),
+            (query.group, query.group, query.current_only, query.unfinished, query.after, query.limit + 1),
         )
         if query.group and not rows:
             await self.group(query.group)

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from local_backend.scheduling.ledger import Ledger, RunAccount
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, SandboxUse, TurnRow
+from local_backend.storage.stretches import held_seconds
 from nodus_tui.contract.money import usd_from_nano, usd_text
 from nodus_tui.contract.phases import CallState, CaseState, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage
@@ -72,6 +73,10 @@ def run_status_fields(run: RunRecord, *, max_turns: int, simulated: bool, now: d
         "restedAt": time_json(run.rested_at),
         "queuedSeconds": queued_seconds(run, run.created_at),
         "durationSeconds": duration_seconds(run),
+        "stretches": [
+            {"activity": each.activity, "reason": each.reason.value if each.reason else None, "since": time_json(each.since)}
+            for each in run.stretches
+        ],
         "simulated": simulated,
         "sandbox": _sandbox_fields(run.sandbox, now) if run.sandbox is not None else None,
     }
@@ -228,7 +233,17 @@ def group_status_fields(
         "standardError": summary.standard_error,
         "ci95": list(summary.ci95) if summary.ci95 is not None else None,
         "meanReward": summary.mean_reward,
+        **_mean_run(runs),
     }
+
+
+def _mean_run(runs: Iterable[RunRecord]) -> dict[str, JsonValue]:
+    """What a run that came to an answer took, on average: seconds of its slot, and money."""
+    answered = [run for run in runs if run.phase is RunPhase.SUCCEEDED]
+    if not answered:
+        return {"meanRunSeconds": None, "meanRunUSD": None}
+    seconds = sum(held_seconds(run) for run in answered) / len(answered)
+    return {"meanRunSeconds": round(seconds, 3), "meanRunUSD": _usd(sum(run.spent for run in answered) // len(answered))}
 
 
 def _outcome_word(run: RunRecord) -> str:

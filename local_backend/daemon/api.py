@@ -114,11 +114,12 @@ def _reading(backend: Backend) -> APIRouter:
         group: str = "",
         project: str = "",
         current_only: Annotated[bool, Query(alias="currentOnly")] = True,  # noqa: FBT002 - a parameter of the query
+        unfinished: bool = False,  # noqa: FBT001, FBT002 - a parameter of the query
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
         after: str = "",
     ) -> Response:
         """Resources of a kind, in order of creation."""
-        query = contract.Query(group=group, project=project, current_only=current_only, limit=limit, after=after)
+        query = contract.Query(group=group, project=project, current_only=current_only, unfinished=unfinished, limit=limit, after=after)
         return json_answer(await page_text(await backend.list(kind, query)))
 
     @router.get("/resources/{kind}/{name:path}", response_model=AnyResource)

@@ -15,6 +15,7 @@ from local_backend.models.wire import ChatMessage, ModelReply, ToolCall, ToolRes
 from local_backend.reporting import account_of, group_spec_fields, group_status_fields, ledger_of, run_spec_fields, run_status_fields
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TaskRow, TurnRow, event
 from local_backend.storage.store import Statement, Store
+from local_backend.storage.stretches import note_stretch
 from nodus_tui.contract.phases import CallState, Reason, UntilKind
 from nodus_tui.contract.resources.agent import AgentSpec
 
@@ -70,6 +71,7 @@ class GroupBooks:
         """The row of a changed run and the event with its changed fields."""
         rests = run.started_at is not None and not run.phase.going and not run.phase.ended
         run.rested_at = (run.rested_at or self.clock()) if rests else None
+        note_stretch(run, run.rested_at or self.clock(), in_sandbox=bool(self.agent.tools))
         status = self._status(run)
         changed = {name: value for name, value in status.items() if run.published.get(name, _MISSING) != value}
         run.published = status
@@ -82,6 +84,7 @@ class GroupBooks:
         """Enter a new run in the books: its account, its row and the event with everything."""
         self.runs[run.name] = run
         self.ledger.open(run.name, account_of(run))
+        note_stretch(run, run.created_at, in_sandbox=bool(self.agent.tools))
         run.published = self._status(run)
         self.dirty = True
         metadata: dict[str, JsonValue] = {"name": run.name, "project": self.group.metadata.get("project"), "labels": {}}

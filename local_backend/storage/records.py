@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from local_backend.storage.store import Statement
 from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, UntilKind, Verdict
+from nodus_tui.contract.resources.agent_run import RunActivity
 
 
 def time_text(moment: datetime | None) -> str | None:
@@ -123,6 +124,25 @@ class SandboxUse:
         return cls(**values)
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a run did from a moment on."""
+
+    activity: RunActivity
+    reason: Reason | None
+    since: datetime
+
+
+def stretches_text(stretches: Sequence[Stretch]) -> str:
+    """As the database keeps them."""
+    return json.dumps([[each.activity, each.reason, time_text(each.since)] for each in stretches])
+
+
+def stretches_from(text: str) -> list[Stretch]:
+    """What `stretches_text` made."""
+    return [Stretch(activity, Reason(reason) if reason else None, _known_time(since)) for activity, reason, since in json.loads(text)]
+
+
 @dataclass(slots=True)
 class RunRecord:
     """One row of `runs`."""
@@ -166,6 +186,8 @@ class RunRecord:
     """Whether its conversation is complete: what is left is its grade."""
     sandbox: SandboxUse | None = None
     """None for a run without tools, and until it first asked for a sandbox."""
+    stretches: list[Stretch] = field(default_factory=list)
+    """What it did when, oldest first."""
     published: dict[str, JsonValue] = field(default_factory=dict)
     """The status fields that the last event told, to find what changed; not stored."""
 
@@ -178,6 +200,7 @@ class RunRecord:
         values["current"] = bool(values["current"])
         values["answered"] = bool(values["answered"])
         values["sandbox"] = SandboxUse.from_text(values["sandbox"]) if values["sandbox"] else None
+        values["stretches"] = stretches_from(values["stretches"])
         values["phase"] = RunPhase(values["phase"])
         values["reason"] = Reason(values["reason"]) if values["reason"] else None
         values["verdict"] = Verdict(values["verdict"]) if values["verdict"] else None
@@ -187,6 +210,7 @@ class RunRecord:
         """Write the whole row."""
         values = [stored(getattr(self, name)) for name in _RUN_COLUMNS]
         values[_SANDBOX_COLUMN] = self.sandbox.to_text() if self.sandbox else ""
+        values[_STRETCHES_COLUMN] = stretches_text(self.stretches)
         return _SAVE_RUN, values
 
 
@@ -206,6 +230,7 @@ def upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
 
 _RUN_COLUMNS = tuple(each.name for each in fields(RunRecord) if each.name != "published")
 _SANDBOX_COLUMN = _RUN_COLUMNS.index("sandbox")
+_STRETCHES_COLUMN = _RUN_COLUMNS.index("stretches")
 _SAVE_RUN = upsert("runs", _RUN_COLUMNS, ("name",))
 
 

@@ -151,6 +151,9 @@ ALTER TABLE sandboxes ADD COLUMN hardware TEXT NOT NULL DEFAULT '';
 ALTER TABLE sandboxes ADD COLUMN devices TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE sandboxes ADD COLUMN device_names TEXT NOT NULL DEFAULT '[]';
 """,
+    13: """
+ALTER TABLE runs ADD COLUMN stretches TEXT NOT NULL DEFAULT '[]';
+""",
 }
 """SQL that brings a database from the version before to the key's version."""
 

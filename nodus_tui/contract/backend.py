@@ -46,6 +46,8 @@ class Query(ContractModel):
     project: str = ""
     current_only: bool = True
     """Leave out runs whose case another attempt took over."""
+    unfinished: bool = False
+    """Leave out runs that have ended: what is left waits or goes."""
     limit: int = Field(default=1000, ge=1, le=10_000)
     after: str = ""
     """The name of the last resource of the page before."""

@@ -301,5 +301,7 @@ def _matches(resource: Resource, query: Query) -> bool:
         return False
     if isinstance(resource, AgentRun):
         superseded = resource.status is not None and not resource.status.current
+        if query.unfinished and resource.status is not None and resource.status.phase.ended:
+            return False
         return not (query.current_only and superseded) and query.group in ("", resource.spec.group)
     return True

@@ -25,6 +25,7 @@ from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, 
 
 from local_backend.backend import LocalBackend
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.money import usd_from_nano
@@ -421,6 +422,33 @@ async def test_the_time_of_a_run_stands_still_while_it_rests_and_goes_on_with_it
         await backend.act(Resume(group="campaign"))
         assert (await at_rest(backend)).phase is GroupPhase.COMPLETED
         assert (await run_status(backend, "campaign-c001")).rested_at is None
+
+
+async def test_a_run_tells_what_it_did_when_and_its_group_what_a_run_takes(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        found = await at_rest(backend)
+        first, second = await run_status(backend, "campaign-c001"), await run_status(backend, "campaign-c002")
+        unfinished = await backend.list("AgentRun", Query(group="campaign", unfinished=True))
+    assert [each.activity for each in first.stretches] == ["Queued", "Working", "Grading"]
+    assert [each.since for each in second.stretches[:2]] == [second.created_at, second.started_at]
+    assert second.stretches[0].reason is Reason.WAITING_FOR_SLOT
+    assert found.mean_run_seconds is not None
+    assert found.mean_run_usd == first.cost_usd == second.cost_usd
+    assert unfinished.items == ()
+
+
+async def test_unfinished_runs_are_listed_until_they_have_ended(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3, max_active=1))
+        await server.until_seen(1)
+        unfinished = await backend.list("AgentRun", Query(unfinished=True))
+        await backend.act(Kill(kind="AgentRun", name="campaign-c003"))
+        left = await backend.list("AgentRun", Query(unfinished=True))
+        await backend.stop_work(grace_seconds=0)
+    assert [each.name for each in unfinished.items] == ["campaign-c001", "campaign-c002", "campaign-c003"]
+    assert [each.name for each in left.items] == ["campaign-c001", "campaign-c002"]
 
 
 async def test_applying_the_same_group_again_changes_nothing_and_pays_nothing(place: Place, server: ModelServer) -> None:

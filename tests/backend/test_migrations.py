@@ -32,6 +32,7 @@ async def test_a_workspace_of_version_1_is_brought_up_to_date_with_all_that_it_h
     turns = [TurnRow.from_row(row) for row in await store.read("SELECT * FROM turns")]
     await store.aclose()
     assert [(run.name, run.answered, run.spent, run.sandbox) for run in runs] == [("g-c001", True, 7, None), ("g-c002", False, 7, None)]
+    assert [run.stretches for run in runs] == [[], []]
     assert [(turn.text, turn.tools) for turn in turns] == [("one", ())] * 2
 
 

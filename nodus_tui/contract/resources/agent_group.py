@@ -192,6 +192,10 @@ class AgentGroupStatus(ContractModel):
     standard_error: float | None = None
     ci95: tuple[float, float] | None = None
     mean_reward: float | None = None
+    mean_run_seconds: float | None = None
+    """How long a run that came to an answer held its slot, on average; null before the first. Forecasts go by it."""
+    mean_run_usd: USD | None = None
+    """What such a run spent on models, on average."""
 
 
 class AgentGroup(Resource):

@@ -63,6 +63,26 @@ class RunSandbox(ContractModel):
     """Whether the agent's files were kept and can be copied out."""
 
 
+RunActivity = Literal["Queued", "Preparing", "Working", "Paused", "Grading", "AtCap", "Interrupted"]
+"""What a run does for a while. Queued, AtCap and Interrupted ones hold no slot. Preparing: its sandbox is being made. Paused: something
+outside holds up its next step, and the reason says what (a rate limit, a budget, its model)."""
+
+HOLDS_SLOT: frozenset[RunActivity] = frozenset({"Preparing", "Working", "Paused", "Grading"})
+"""The activities of a run that is going."""
+
+MAX_STRETCHES = 48
+"""Stretches that are kept of one run: of a longer story the shortest are told as part of the one before."""
+
+
+class RunStretch(ContractModel):
+    """What a run did from a moment on, up to the beginning of the next stretch."""
+
+    activity: RunActivity
+    reason: Reason | None = None
+    """What it waited for, where it waited."""
+    since: UTCTime
+
+
 class AgentRunStatus(ContractModel):
     """What the backend knows of a run."""
 
@@ -105,6 +125,8 @@ class AgentRunStatus(ContractModel):
     """From creation to start, or to now or the end where it never started."""
     duration_seconds: float | None = None
     """From start to end; null until then."""
+    stretches: tuple[RunStretch, ...] = ()
+    """What it did when, oldest first; the last one goes on until `endedAt`, or now. Empty for a run of an earlier version."""
     simulated: bool = False
     sandbox: RunSandbox | None = None
     """Null for a run without tools, and until its sandbox was asked for."""

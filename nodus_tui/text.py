@@ -144,6 +144,19 @@ def cut(text: str, width: int) -> str:
     return text[:kept] + ELLIPSIS
 
 
+def cut_middle(text: str, width: int) -> str:
+    """Safe text in at most `width` cells, with … in its middle where something was cut: many names differ at their ends only."""
+    if width_of(text) <= width:
+        return text
+    begin, left = len(text), (width - 1) // 2
+    while begin > 0 and (left := left - width_of(text[begin - 1])) >= 0:
+        begin -= 1
+    while begin < len(text) and width_of(text[begin]) == 0:
+        begin += 1  # A mark belongs to what was cut.
+    tail = text[begin:]
+    return cut(text, width - width_of(tail)) + tail
+
+
 def wrap(text: str, width: int) -> list[str]:
     """Safe text with line breaks as lines of at most `width` cells: broken at spaces, within a word only where it is longer than a line."""
     lines: list[str] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import PurePath
 
 from local_backend.jobs.deadlines import SECOND_US, Deadlines, charge, plan
 from local_backend.jobs.standing import serving_status
@@ -54,6 +55,7 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         until=record.until_at,
         until_kind=record.until_kind,
         exit_code=record.exit_code,
+        working_dir=_working_dir(record),
         cost_usd=usd_from_nano(cost_nano(record, now)),
         cap_usd=usd_from_nano(record.cap) if record.cap != nano_from_usd(record.job.max_cost_usd) else None,
         earlier_usd=usd_from_nano(record.cost_before),
@@ -72,6 +74,12 @@ def _status(record: JobRecord, now: datetime, grace: timedelta) -> JobStatus:
         deadline_at=deadline,
         serving=serving_status(record),
     )
+
+
+def _working_dir(record: JobRecord) -> str | None:
+    """Of a command that names one. A TrainingJob and an image have their own."""
+    named = record.job.working_dir if record.kind == "Job" and record.job.image is None else None
+    return None if named is None else str(PurePath(record.folder or "/") / named)
 
 
 def created(record: JobRecord, now: datetime, grace: timedelta) -> Sequence[Statement]:

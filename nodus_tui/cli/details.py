@@ -8,6 +8,7 @@ from nodus_tui.cli.sandbox_texts import sandbox_pairs
 from nodus_tui.cli.summary import seconds_text
 from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.cli.targets import JOB_WORDS
+from nodus_tui.cli.transfers import bytes_text
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
@@ -89,7 +90,7 @@ def _job(job: Job) -> list[tuple[str, str]]:
     pairs = [
         ("Image", spec.image or ""),
         ("Command", command_text(spec.command, _COMMAND_CHARACTERS)),
-        ("Working folder", spec.working_dir or "its own"),
+        ("Working folder", _working_folder(job)),
         ("Machine", f"{_beside_cpu(spec)}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
         ("Environment", ", ".join([*spec.env, *(f"{name} (the scheduler's)" for name in spec.env_from)])),
         ("Timeout", duration_text(spec.timeout)),
@@ -97,6 +98,15 @@ def _job(job: Job) -> list[tuple[str, str]]:
     if status is None:
         return pairs
     return [*pairs, *_serving(job), *_job_status(job, status)]
+
+
+def _working_folder(job: Job) -> str:
+    named, status = job.spec.working_dir, job.status
+    if status is not None and status.working_dir is not None:
+        return status.working_dir
+    if named is None:
+        return "the image's" if job.spec.image else "its own"
+    return named if job.spec.image or named.startswith("/") else f"{named}, below the folder of its spec"
 
 
 def _serving(job: Job) -> list[tuple[str, str]]:
@@ -152,7 +162,7 @@ _OF_RATE = frozenset({PASS_RATE, COVERAGE})
 
 def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, str]]:
     target = f"{JOB_WORDS[job.kind]}/{job.name}"
-    kept = [f"{each.path}  {each.bytes:,} bytes  sha256 {each.sha256}" for each in status.outputs]
+    kept = [f"{each.path}  {bytes_text(each.bytes)}  sha256 {each.sha256}" for each in status.outputs]
     more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp {target}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
         ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part) + _until(status)),

@@ -8,6 +8,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import CaseState
 from nodus_tui.contract.results import CaseResult, GroupResults
 from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.view_state.figures import exact_span_text
 
 FORMATS = ("table", "json", "yaml", "csv")
 
@@ -53,14 +54,8 @@ def _case_row(case: CaseResult) -> tuple[str, ...]:
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A span of time in at most six characters: `0.4s`, `12.3s`, `4m05s`, `1h02m`."""
-    if seconds is None:
-        return "-"
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes_left = divmod(minutes, 60)
-    return f"{hours}h{minutes_left:02d}m" if hours else f"{minutes}m{rest:02d}s"
+    """A span of time as the console has it, in at most six characters; a hyphen for none."""
+    return "-" if seconds is None else exact_span_text(seconds)
 
 
 def headline(results: GroupResults) -> str:

@@ -41,6 +41,8 @@ class Estimate(ContractModel):
     """cases × minutes a case; it does not depend on maxActive."""
     sandbox_usd: dict[str, USD]
     """By hardware, rounded half up to the cent."""
+    sandboxed: bool = True
+    """Whether the runs have sandboxes: those of an agent without tools start none, and both figures are what they would be with some."""
     wall_clock_minutes: Minutes
     """At the spec's maxActive, start-up and rate limits left out."""
     wall_clock_by_max_active: dict[str, Minutes]

@@ -64,6 +64,7 @@ def estimate_group(
         minutes_per_case=minutes_per_case,
         sandbox_minutes=minutes,
         sandbox_usd=sandbox_money(minutes, _sandbox_rates(box, rates)),
+        sandboxed=bool(agent.tools),
         wall_clock_minutes=wall,
         wall_clock_by_max_active={
             str(active): wall_clock_minutes(cases, active, minutes_per_case) for active in sorted({*SHOWN_MAX_ACTIVE, spec.max_active})

@@ -9,7 +9,7 @@ from nodus_tui.contract.money import NANO_PER_USD, display_usd, usd_from_nano
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 from nodus_tui.contract.sandbox_exec import ExecEnd
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import given_words, hardware_words, waiting_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Filter, Searchable
@@ -108,7 +108,18 @@ def _end_stamp(end: datetime | None) -> float | None:
 
 
 BOX_COLUMNS: tuple[Column[Sandbox], ...] = (
-    Column("name", "NAME", 12, lambda box, _now: line(strong(box.name)), lambda box: box.name, prefer=18, grow=27, least=6),
+    Column(
+        "name",
+        "NAME",
+        12,
+        lambda box, _now: line(strong(box.name)),
+        lambda box: box.name,
+        prefer=18,
+        grow=27,
+        least=6,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
     Column(
         "phase",
         "PHASE",
@@ -127,11 +138,21 @@ BOX_COLUMNS: tuple[Column[Sandbox], ...] = (
         right=True,
         shorter=lambda box, now: shorter_money_of(cost_now(box, now), box.spec.max_cost_usd),
         least=9,
+        measure=Measure.MONEY,
     ),
-    Column("share", "", 6, _share_cell, lambda box: share(box_status(box).cost_usd, box.spec.max_cost_usd), priority=3),
+    Column(
+        "share",
+        "",
+        6,
+        _share_cell,
+        lambda box: share(box_status(box).cost_usd, box.spec.max_cost_usd),
+        priority=3,
+        measure=Measure.SHARE,
+        about="share of the cap",
+    ),
     Column("idle", "IDLE STOP", 11, _idle_cell, lambda box: _end_stamp(idle_end(box)), priority=1),
     Column("latest", "ENDS IN", 7, _latest_cell, lambda box: _end_stamp(box_status(box).stops_at), priority=2, right=True),
-    Column("took", "TIME", 6, _took, _seconds, priority=5, right=True),
+    Column("took", "TIME", 6, _took, _seconds, priority=5, right=True, measure=Measure.SECONDS),
     Column(
         "age",
         "AGE",
@@ -141,7 +162,7 @@ BOX_COLUMNS: tuple[Column[Sandbox], ...] = (
         priority=4,
         right=True,
     ),
-    Column("what", "WHAT", 10, _what_cell, image_words, priority=1, grow=120),
+    Column("what", "WHAT", 10, _what_cell, image_words, priority=1, grow=120, measure=Measure.TEXT),
 )
 
 
@@ -155,7 +176,7 @@ class BoxesState:
     """All Sandboxes of that kind, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", descending=True)
+        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", descending=True, searchable=_searchable)
         self.cursor = -1
         self.loaded = False
 
@@ -181,7 +202,7 @@ class BoxesState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show those that a filter keeps, or all."""
-        self.rows.keep_only((lambda box: chosen.keeps(_searchable(box))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def going(self) -> tuple[str, ...]:
         """Those that have not ended."""

@@ -8,7 +8,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, coarse_span_text, forecast_text, seconds_between, share
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import group_after
@@ -103,7 +103,18 @@ def _note_cell(group: AgentGroup, _now: datetime) -> Line:
 
 
 CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
-    Column("name", "NAME", 13, lambda group, _now: line(strong(group.name)), lambda group: group.name, prefer=17, grow=27, least=6),
+    Column(
+        "name",
+        "NAME",
+        13,
+        lambda group, _now: line(strong(group.name)),
+        lambda group: group.name,
+        prefer=17,
+        grow=27,
+        least=6,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
     Column(
         "phase",
         "PHASE",
@@ -112,8 +123,26 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         lambda group: _PHASE_ORDER[status_of(group).phase],
         least=9,
     ),
-    Column("progress", "PROGRESS", 10, _progress_cell, lambda group: share(ended_cases(status_of(group)), group.spec.cases), priority=6),
-    Column("done", "DONE", 7, _done_cell, lambda group: ended_cases(status_of(group)), priority=5, right=True, shorter=_shorter_done),
+    Column(
+        "progress",
+        "PROGRESS",
+        10,
+        _progress_cell,
+        lambda group: share(ended_cases(status_of(group)), group.spec.cases),
+        priority=6,
+        measure=Measure.SHARE,
+    ),
+    Column(
+        "done",
+        "DONE",
+        7,
+        _done_cell,
+        lambda group: ended_cases(status_of(group)),
+        priority=5,
+        right=True,
+        shorter=_shorter_done,
+        measure=Measure.COUNT,
+    ),
     Column(
         "pass",
         "PASS ±95% SCORED",
@@ -124,6 +153,7 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         figures=True,
         shorter=lambda group, _now: shorter_pass_rate_cells(status_of(group)),
         least=16,
+        measure=Measure.SHARE,
     ),
     Column(
         "spent",
@@ -136,6 +166,7 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         right=True,
         shorter=_shorter_money,
         least=9,
+        measure=Measure.MONEY,
     ),
     Column(
         "share",
@@ -144,8 +175,20 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         _spent_share_cell,
         lambda group: share(status_of(group).money.model_usd, status_of(group).money.cap_usd),
         priority=7,
+        measure=Measure.SHARE,
+        about="share of the cap",
     ),
-    Column("active", "ACTIVE", 6, _active_cell, lambda group: status_of(group).going, priority=2, right=True, shorter=_shorter_active),
+    Column(
+        "active",
+        "ACTIVE",
+        6,
+        _active_cell,
+        lambda group: status_of(group).going,
+        priority=2,
+        right=True,
+        shorter=_shorter_active,
+        measure=Measure.COUNT,
+    ),
     Column("eta", "ETA", 6, _eta_cell, lambda group: status_of(group).pending, priority=3, right=True, shorter=_shorter_eta),
     Column("age", "AGE", 6, _age_cell, lambda group: status_of(group).created_at.timestamp(), priority=4, right=True),
     Column("note", "NOTE", 9, _note_cell, lambda group: status_of(group).simulated, priority=1),
@@ -170,7 +213,7 @@ class CampaignsState:
     """All groups, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AgentGroup] = Rows(CAMPAIGN_COLUMNS, sort="age", descending=True)
+        self.rows: Rows[AgentGroup] = Rows(CAMPAIGN_COLUMNS, sort="age", descending=True, searchable=searchable_group)
         self.cursor = -1
         self.loaded = False
 
@@ -196,7 +239,7 @@ class CampaignsState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the groups that a filter keeps, or all."""
-        self.rows.keep_only((lambda group: chosen.keeps(searchable_group(group))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def moving(self) -> bool:
         """Whether some group goes on, so that its figures of time change by themselves."""

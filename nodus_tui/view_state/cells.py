@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nodus_tui.text import cut, safe_text, width_of
+from nodus_tui.text import cut, cut_middle, safe_text, width_of
 
 
 class Tone(StrEnum):
@@ -100,6 +100,16 @@ def cut_line(spans: Line, width: int) -> Line:
         kept.append(span.saying(cut(span.text + ("…" if needed == left else ""), left)))
         break
     return tuple(span for span in kept if span.text)
+
+
+def cut_line_middle(spans: Line, width: int) -> Line:
+    """The same with the … in the middle of its longest span."""
+    shown = safe_line(spans)
+    longest = max(shown, key=lambda span: width_of(span.text), default=None)
+    if longest is None:
+        return ()
+    room = width - line_width(shown) + width_of(longest.text)
+    return cut_line(tuple(span.saying(cut_middle(span.text, room)) if span is longest else span for span in shown), width)
 
 
 def at_cell(spans: Line, cell: int) -> Span | None:

@@ -1,17 +1,30 @@
 """Columns: what a table can show of its items, and which of them fit a width."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from nodus_tui.text import ELLIPSIS
-from nodus_tui.view_state.cells import Line, cut_line, line, line_width, safe_line
+from nodus_tui.view_state.cells import Line, cut_line, cut_line_middle, line, line_width, safe_line
 
 Item = TypeVar("Item")
 SortValue = str | int | float | Decimal | None
 """Within one column all values that are not None are comparable; None sorts last in rising order."""
+
+
+class Measure(StrEnum):
+    """What a column's sort values are, and so what a filter can ask of them."""
+
+    TEXT = "text"
+    MONEY = "money"
+    """US dollars."""
+    COUNT = "count"
+    SECONDS = "seconds"
+    SHARE = "share"
+    """0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +49,21 @@ class Column(Generic[Item]):
     """It holds figures, wherever it is aligned. A figure is shown whole, in fewer digits, or not at all: cut off it would be another."""
     shorter: Callable[[Item, datetime], tuple[Line, ...]] | None = None
     """What it shows instead where `cell` does not fit, longest first."""
+    middle: bool = False
+    """Where it does not fit, it is cut in its middle: it holds names, and many differ at their ends only."""
     least: int = 0
     """Cells to which it gives way where even the columns that always stay do not fit; 0 means that it does not."""
+    measure: Measure | None = None
+    """What its sort values are: a filter can ask for them by the column's key. None for values that mean an order only."""
+    about: str = ""
+    """What it shows, for the list of columns; needed where there is no title."""
+    extra: bool = False
+    """It is shown only where a person chose it."""
+
+    @property
+    def name(self) -> str:
+        """What the list of columns calls it."""
+        return self.about or self.title or self.key
 
     def fitted(self, item: Item, now: datetime, width: int) -> Line:
         """The cell in at most `width` cells of the screen."""
@@ -48,7 +74,9 @@ class Column(Generic[Item]):
             shown = safe_line(form)
             if line_width(shown) <= width:
                 return shown
-        return cut_line(line(ELLIPSIS), width) if self.right or self.figures else cut_line(shown, width)
+        if self.right or self.figures:
+            return cut_line(line(ELLIPSIS), width)
+        return cut_line_middle(shown, width) if self.middle else cut_line(shown, width)
 
 
 @dataclass(frozen=True)
@@ -59,8 +87,24 @@ class Placed(Generic[Item]):
     width: int
 
 
+def usual(columns: Sequence[Column[Item]]) -> tuple[Column[Item], ...]:
+    """The columns that are shown where nobody chose any."""
+    return tuple(column for column in columns if not column.extra)
+
+
+def chosen(columns: Sequence[Column[Item]], keys: Sequence[str]) -> tuple[Column[Item], ...]:
+    """The columns that a person chose, in their order; the usual ones where none of the keys is a column's. Where the width is short, the
+    last ones drop out first: the order says what matters.
+    """
+    by_key = {column.key: column for column in columns}
+    found = [by_key[key] for key in dict.fromkeys(keys) if key in by_key]
+    return tuple(replace(column, priority=min(place, _LEAST_CHOSEN)) for place, column in enumerate(found)) or usual(columns)
+
+
 GAP = 1
 """Cells between two columns."""
+_LEAST_CHOSEN = 3
+"""The priority of the fourth chosen column and all behind it: the last of them drops out first."""
 UNIMPORTANT = 4
 """From this priority on a column drops out even to give a preferred width to another."""
 

@@ -90,12 +90,19 @@ def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
     if estimate.timeout_minutes is not None:
         lines.append(_row("timeout", _minutes(estimate.timeout_minutes)))
     lines.append(_wall_clock_table(estimate))
-    lines.append(_row("sandbox-minutes", f"{estimate.sandbox_minutes:,.0f}", muted("  whatever maxActive is")))
-    if estimate.sandbox_usd:
-        priced = "   ".join(f"{hardware} {display_usd(amount)}" for hardware, amount in estimate.sandbox_usd.items())
-        lines.append(_row("sandboxes, est.", priced))
+    lines.extend(_sandbox_rows(estimate))
     lines.extend(line(Span(f"  ! {note}", Tone.WARN)) for note in estimate.notes)
     return tuple(lines)
+
+
+def _sandbox_rows(estimate: Estimate) -> tuple[Line, ...]:
+    if not estimate.sandboxed:
+        return (_row("sandboxes", "none", muted("  the agent has no tools, so its runs start none")),)
+    minutes = _row("sandbox-minutes", f"{estimate.sandbox_minutes:,.0f}", muted("  whatever maxActive is"))
+    if not estimate.sandbox_usd:
+        return (minutes,)
+    priced = "   ".join(f"{hardware} {display_usd(amount)}" for hardware, amount in estimate.sandbox_usd.items())
+    return (minutes, _row("sandboxes, est.", priced))
 
 
 def _half_width(estimate: Estimate) -> str:

@@ -39,13 +39,12 @@ def forecast_text(seconds: float) -> str:
 
 
 def exact_span_text(seconds: float) -> str:
-    """A span that has ended, to the tenth of a second below a minute and the second above."""
-    if seconds < 60:
+    """A span that has ended, rounded to the tenth of a second below a minute and the second above: `0.4s`, `4m05s`, `1h02m`."""
+    if seconds < 59.95:
         return f"{seconds:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}m{rest:02d}s"
-    return span_text(seconds)
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else span_text(whole)
 
 
 def age_text(since: datetime, now: datetime) -> str:

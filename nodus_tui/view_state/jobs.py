@@ -21,13 +21,13 @@ from nodus_tui.view_state.any_job import (
     what_words,
 )
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import given_words, waiting_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.files import size_text
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import job_after
-from nodus_tui.view_state.money import money_of, shorter_money_of
+from nodus_tui.view_state.money import money_beside_cap, money_of
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import JOB_SIGNS, job_sign
@@ -81,7 +81,18 @@ def _seconds(job: AnyJob) -> float | None:
 
 
 JOB_COLUMNS: tuple[Column[AnyJob], ...] = (
-    Column("name", "NAME", 12, lambda job, _now: line(strong(job.name)), lambda job: job.name, prefer=18, grow=27, least=6),
+    Column(
+        "name",
+        "NAME",
+        12,
+        lambda job, _now: line(strong(job.name)),
+        lambda job: job.name,
+        prefer=14,
+        grow=31,
+        least=6,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
     Column(
         "phase",
         "PHASE",
@@ -90,31 +101,43 @@ JOB_COLUMNS: tuple[Column[AnyJob], ...] = (
         lambda job: _PHASE_ORDER[job_status(job).phase],
         least=9,
     ),
-    Column("kind", "KIND", 4, lambda job, _now: line(muted(KIND_WORDS[job.kind])), lambda job: job.kind, priority=4),
-    Column("done", "DONE", 6, lambda job, _now: progress_cell(job), lambda job: job_status(job).progress, priority=2),
+    Column("kind", "KIND", 4, lambda job, _now: line(muted(KIND_WORDS[job.kind])), lambda job: job.kind, priority=4, measure=Measure.TEXT),
+    Column(
+        "done", "DONE", 6, lambda job, _now: progress_cell(job), lambda job: job_status(job).progress, priority=2, measure=Measure.SHARE
+    ),
     Column(
         "exit",
         "EXIT",
         4,
         lambda job, _now: line(NOTHING) if job_status(job).exit_code is None else line(str(job_status(job).exit_code)),
         lambda job: job_status(job).exit_code,
-        priority=3,
+        priority=4,
         right=True,
+        measure=Measure.COUNT,
     ),
     Column(
         "spent",
         "SPENT/CAP",
         13,
-        lambda job, now: money_of(cost_now(job, now), cap_of(job), unconfirmed=False),
+        lambda job, now: money_of(cost_now(job, now), cap_of(job)),
         lambda job: job_status(job).cost_usd,
-        prefer=16,
-        grow=6,
+        grow=9,
         right=True,
-        shorter=lambda job, now: shorter_money_of(cost_now(job, now), cap_of(job), unconfirmed=False),
+        shorter=lambda job, now: money_beside_cap(cost_now(job, now), cap_of(job)),
         least=9,
+        measure=Measure.MONEY,
     ),
-    Column("share", "", 6, _share_cell, lambda job: share(job_status(job).cost_usd, cap_of(job)), priority=5),
-    Column("took", "TIME", 6, _took, _seconds, priority=2, right=True),
+    Column(
+        "share",
+        "",
+        6,
+        _share_cell,
+        lambda job: share(job_status(job).cost_usd, cap_of(job)),
+        priority=5,
+        measure=Measure.SHARE,
+        about="share of the cap",
+    ),
+    Column("took", "TIME", 6, _took, _seconds, priority=2, right=True, measure=Measure.SECONDS),
     Column(
         "age",
         "AGE",
@@ -124,7 +147,7 @@ JOB_COLUMNS: tuple[Column[AnyJob], ...] = (
         priority=4,
         right=True,
     ),
-    Column("what", "WHAT", 10, _reason_cell, what_words, priority=1, grow=120),
+    Column("what", "WHAT", 10, _reason_cell, what_words, priority=1, prefer=22, grow=120, measure=Measure.TEXT),
 )
 
 
@@ -139,7 +162,7 @@ class JobsState:
     """All jobs, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True)
+        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True, searchable=searchable_job)
         self.cursor = -1
         self.loaded = False
 
@@ -166,7 +189,7 @@ class JobsState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the jobs that a filter keeps, or all."""
-        self.rows.keep_only((lambda job: chosen.keeps(searchable_job(job))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def going(self) -> tuple[str, ...]:
         """The jobs that have not ended."""

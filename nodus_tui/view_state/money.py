@@ -63,5 +63,12 @@ def shorter_money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False
     return tuple((*form, *mark) for form in usd_cell_forms(amount, _tone(amount, cap)))
 
 
+def money_beside_cap(amount: Decimal, cap: Decimal) -> tuple[Line, ...]:
+    """An amount beside its cap where the cap is what matters: digits go first, and only then the cap."""
+    tone = _tone(amount, cap)
+    beside = tuple(line(Span(form, tone), muted(f"/{display_usd(cap)}")) for form in usd_forms(amount))
+    return (*beside, *usd_cell_forms(amount, tone))
+
+
 def _tone(amount: Decimal, cap: Decimal) -> Tone:
     return Tone.WARN if cap > 0 and amount >= cap * Decimal("0.9") else Tone.PLAIN

@@ -17,19 +17,20 @@ from nodus_tui.text import width_of
 from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
 from nodus_tui.view_state.campaigns import ended_cases, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import NOTHING, clock_text, exact_span_text, seconds_between, span_text
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.jobs import cost_now
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.pass_rates import Rated, honesty_marks, pass_rate_cell, shorter_pass_rate_cells
+from nodus_tui.view_state.telling_apart import told_apart
 from nodus_tui.view_state.words import GROUP_SIGNS, Sign
 
 MARK = Span("*", Tone.KEY)
 """A cell that is marked to be compared."""
 _PHASE_ORDER = {phase: place for place, phase in enumerate(GroupPhase)}
-_MOST_AXIS = 24
-"""Cells of the screen that a column of an axis has at most."""
+_LEAST_AXIS, _MOST_AXIS = 4, 24
+"""Cells of the screen that a column of an axis has."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,17 @@ def _axis_column(axis: SweepAxis) -> Column[CellNow]:
     def text(item: CellNow) -> str:
         return scalar_text(item.cell.axes[axis.name])
 
+    def shorter(item: CellNow, _now: datetime) -> tuple[Line, ...]:
+        return tuple(line(told_apart(tuple(places), cells)[text(item)]) for cells in range(width, _LEAST_AXIS - 1, -1))
+
     return Column(
-        f"axis.{axis.name}", axis.name.upper(), width, lambda item, _now: line(text(item)), lambda item: places[text(item)], least=4
+        f"axis.{axis.name}",
+        axis.name.upper(),
+        width,
+        lambda item, _now: line(text(item)),
+        lambda item: places[text(item)],
+        shorter=shorter,
+        least=_LEAST_AXIS,
     )
 
 
@@ -188,7 +198,7 @@ def cell_columns(axes: Sequence[SweepAxis], kind: str) -> tuple[Column[CellNow],
     """The columns of a sweep with these axes over a kind."""
     came = {"AgentGroup": "PASS ±95% SCORED", "TrainingJob": "SCORE"}.get(kind, "OUTCOME")
     return (
-        Column("mark", "", 1, lambda item, _now: line(MARK if item.marked else ""), lambda item: not item.marked),
+        Column("mark", "", 1, lambda item, _now: line(MARK if item.marked else ""), lambda item: not item.marked, about="mark"),
         Column("cell", "CELL", 5, lambda item, _now: line(strong(short_name(item.cell))), lambda item: item.place),
         *map(_axis_column, axes),
         Column("phase", "PHASE", 13, lambda item, _now: item.sign.spans(), lambda item: _PHASE_ORDER[item.cell.phase], least=9),
@@ -212,10 +222,18 @@ def cell_columns(axes: Sequence[SweepAxis], kind: str) -> tuple[Column[CellNow],
             right=True,
             shorter=lambda item, now: shorter_money_of(item.cost(now), item.cell.cap_usd),
             least=8,
+            measure=Measure.MONEY,
         ),
-        Column("took", "TIME", 6, _took_cell, _took_seconds, priority=2, right=True),
+        Column("took", "TIME", 6, _took_cell, _took_seconds, priority=2, right=True, measure=Measure.SECONDS),
         Column(
-            "why", "WHY", 10, lambda item, _now: line(muted(why_text(item.cell))), lambda item: why_text(item.cell), priority=1, grow=120
+            "why",
+            "WHY",
+            10,
+            lambda item, _now: line(muted(why_text(item.cell))),
+            lambda item: why_text(item.cell),
+            priority=1,
+            grow=120,
+            measure=Measure.TEXT,
         ),
     )
 

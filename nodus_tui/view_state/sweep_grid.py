@@ -11,6 +11,7 @@ from nodus_tui.view_state.columns import GAP
 from nodus_tui.view_state.money import usd_cell_forms
 from nodus_tui.view_state.sweep import Grid
 from nodus_tui.view_state.sweep_cells import CellNow, outcome_forms
+from nodus_tui.view_state.telling_apart import told_apart
 
 MARGIN = 2
 """Cells of the screen before a cell's text: for the mark of the cursor and that of the comparison."""
@@ -62,14 +63,16 @@ def head_lines(grid: Grid, layout: Layout, first: int) -> tuple[Line, Line]:
     part = "" if layout.shown >= count else f" {first + 1}–{first + layout.shown} of {count}  ← →"
     across = line(Span(" " * (layout.label + MARGIN)), muted(grid.columns.name.upper() + part))
     spans: list[Span] = [Span(" " * INDENT), *_padded(line(muted(grid.rows.name.upper())), layout.label - INDENT)]
+    texts = told_apart(_texts(grid.columns), layout.text)
     for text in _texts(grid.columns)[first : first + layout.shown]:
-        spans += [Span(" " * MARGIN), *_padded(line(strong(text)), layout.text), Span(" " * GAP)]
+        spans += [Span(" " * MARGIN), *_padded(line(strong(texts[text])), layout.text), Span(" " * GAP)]
     return across, tuple(spans)
 
 
 def row_label(grid: Grid, row: int, layout: Layout) -> Line:
     """The value of a row."""
-    return (Span(" " * INDENT), *cut_line(line(strong(scalar_text(grid.rows.values[row]))), layout.label - INDENT - GAP))
+    texts = _texts(grid.rows)
+    return (Span(" " * INDENT), *line(strong(told_apart(texts, layout.label - INDENT - GAP)[texts[row]])))
 
 
 def cell_lines(item: CellNow, now: datetime, width: int) -> tuple[Line, Line]:

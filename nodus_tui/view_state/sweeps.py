@@ -8,7 +8,7 @@ from nodus_tui.contract.money import display_usd, nano_from_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import (
     NOTHING,
     age_text,
@@ -102,7 +102,17 @@ def _note_cell(sweep: Sweep, _now: datetime) -> Line:
 
 
 SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
-    Column("name", "NAME", 16, lambda sweep, _now: line(strong(sweep.name)), lambda sweep: sweep.name, grow=27, least=6),
+    Column(
+        "name",
+        "NAME",
+        16,
+        lambda sweep, _now: line(strong(sweep.name)),
+        lambda sweep: sweep.name,
+        grow=27,
+        least=6,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
     Column(
         "phase",
         "PHASE",
@@ -112,7 +122,13 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         least=9,
     ),
     Column(
-        "progress", "PROGRESS", 10, _progress_cell, lambda sweep: share(sweep_status(sweep).ended, sweep_status(sweep).cells), priority=5
+        "progress",
+        "PROGRESS",
+        10,
+        _progress_cell,
+        lambda sweep: share(sweep_status(sweep).ended, sweep_status(sweep).cells),
+        priority=5,
+        measure=Measure.SHARE,
     ),
     Column(
         "ended",
@@ -122,8 +138,9 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         lambda sweep: sweep_status(sweep).ended,
         right=True,
         shorter=lambda sweep, _now: (line(str(sweep_status(sweep).ended)),),
+        measure=Measure.COUNT,
     ),
-    Column("going", "GOING", 5, _going_cell, lambda sweep: sweep_status(sweep).going, priority=2, right=True),
+    Column("going", "GOING", 5, _going_cell, lambda sweep: sweep_status(sweep).going, priority=2, right=True, measure=Measure.COUNT),
     Column(
         "spent",
         "SPENT/CAP",
@@ -135,6 +152,7 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         right=True,
         shorter=lambda sweep, _now: shorter_money_of(sweep_status(sweep).cost_usd, sweep_status(sweep).cap_usd),
         least=9,
+        measure=Measure.MONEY,
     ),
     Column(
         "eta",
@@ -156,7 +174,7 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         right=True,
     ),
     Column("note", "NOTE", 9, _note_cell, lambda sweep: sweep_status(sweep).simulated, priority=6),
-    Column("axes", "AXES", 14, lambda sweep, _now: line(muted(axes_text(sweep))), axes_text, priority=1, grow=100),
+    Column("axes", "AXES", 14, lambda sweep, _now: line(muted(axes_text(sweep))), axes_text, priority=1, grow=100, measure=Measure.TEXT),
 )
 
 
@@ -172,7 +190,7 @@ class SweepsState:
     """All sweeps, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True)
+        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True, searchable=searchable_sweep)
         self.cursor = -1
         self.loaded = False
 
@@ -198,7 +216,7 @@ class SweepsState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the sweeps that a filter keeps, or all."""
-        self.rows.keep_only((lambda sweep: chosen.keeps(searchable_sweep(sweep))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def going(self) -> tuple[Sweep, ...]:
         """Those that go on by themselves."""

@@ -36,7 +36,7 @@ def test_run_shows_the_output_waits_and_prints_what_came_of_it(workspace: Worksp
     assert json.loads(nodus("get", "job/work", "-o", "json").stdout)["status"]["outputs"][0]["path"] == "a.txt"
     assert "work" in nodus("get", "jobs").stdout
     described = nodus("describe", "work").stdout
-    assert "a.txt  4 bytes  sha256 3a6eb07" in described
+    assert "a.txt  4 B  sha256 3a6eb07" in described
     assert nodus("cp", "job/work:a.txt", str(workspace.folder / "here.txt")).exit_code == 0
     assert (workspace.folder / "here.txt").read_text() == "data"
     assert json.loads(nodus("cp", "job/work:", "-o", "json").stdout)[0]["path"] == "a.txt"

@@ -104,7 +104,7 @@ def test_no_output_sends_what_a_terminal_obeys(output: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "-"), (0.0, "0.0s"), (59.94, "59.9s"), (59.96, "1m00s"), (245, "4m05s"), (3599.6, "1h00m"), (86_400, "24h00m")],
+    [(None, "-"), (0.0, "0.0s"), (59.94, "59.9s"), (59.96, "1m00s"), (245, "4m05s"), (3599.6, "1h00m"), (86_400, "1d00h")],
 )
 def test_spans_of_time(seconds: float | None, text: str) -> None:
     assert seconds_text(seconds) == text

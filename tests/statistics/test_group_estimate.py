@@ -43,6 +43,7 @@ def test_the_documents_batch_of_100_cases_as_json() -> None:
         "minutesPerCase": 10,
         "sandboxMinutes": 1000,
         "sandboxUSD": {"CPU": "0.13", "L4": "7.17", "H100 SXM": "43.33"},
+        "sandboxed": False,
         "wallClockMinutes": 100,
         "wallClockByMaxActive": {"1": 1000, "10": 100, "25": 40, "50": 20, "100": 10},
         "timeoutMinutes": 120,
@@ -71,6 +72,11 @@ def test_the_specs_own_max_active_stands_among_the_others_in_rising_order() -> N
     shown = estimate(group(active=7)).wall_clock_by_max_active
     assert list(shown) == ["1", "7", "10", "25", "50", "100"]
     assert shown["7"] == estimate(group(active=7)).wall_clock_minutes == 150
+
+
+def test_an_agent_without_tools_is_told_to_have_no_sandboxes() -> None:
+    assert not estimate(group()).sandboxed
+    assert estimate(group(), agent(tools=["bash"])).sandboxed
 
 
 def test_sandbox_minutes_and_money_do_not_depend_on_max_active() -> None:

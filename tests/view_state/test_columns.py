@@ -8,14 +8,18 @@ import pytest
 from console_records import NOW, group, run, usd
 from hypothesis import given
 from hypothesis import strategies as st
+from job_records import job
 
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import Coverage
+from nodus_tui.text import width_of
 from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.columns import GAP, place
+from nodus_tui.view_state.jobs import JOB_COLUMNS
 from nodus_tui.view_state.money import usd_forms
 from nodus_tui.view_state.run_columns import RUN_COLUMNS
+from nodus_tui.view_state.telling_apart import told_apart
 
 
 @given(st.integers(76, 250))
@@ -65,6 +69,38 @@ def test_money_is_shown_whole_or_not_at_all(width: int, cost: str, cap: str, unc
         assert set(MONEY.findall(text)) <= whole
         assert MONEY.findall(text)
         assert text.endswith(" u") == (unconfirmed != "0")
+
+
+def test_jobs_at_eighty_columns_keep_their_caps_and_say_what_they_are_about() -> None:
+    placed = {each.column.key: each.width for each in place(JOB_COLUMNS, 77)}
+    assert placed["what"] >= 20
+    for cost, text in (("0.0000167", "<$0.01/$0.50"), ("0.12", "$0.12/$0.50")):
+        cells = shown(JOB_COLUMNS, job("evaluate-qwen-large-02", phase="Succeeded", cost_usd=usd(cost)), 80)
+        assert (cells["name"], cells["spent"]) == ("evaluat…rge-02", text)
+
+
+def test_names_that_differ_at_their_ends_stay_apart_when_they_are_cut() -> None:
+    names = [shown(CAMPAIGN_COLUMNS, group(f"agents-by-shards-of-many-{number:02}"), 60)["name"] for number in range(1, 31)]
+    assert len(set(names)) == len(names)
+    assert all("…" in name for name in names)
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.integers(1, 20))
+def test_texts_that_are_told_apart_fit(texts: list[str], width: int) -> None:
+    assert all(width_of(short) <= width for short in told_apart(tuple(texts), width).values())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("hf://organisation/model-7b-instruct-v1", "hf://organisation/model-13b-instruct-v1"),
+        ("a-very-long-name-that-ends-in-1", "a-very-long-name-that-ends-in-2"),
+        ("first-of-names-that-end-alike-here", "other-of-names-that-end-alike-here"),
+    ],
+)
+def test_values_stay_apart_wherever_they_differ(values: tuple[str, ...]) -> None:
+    for width in range(6, 30):
+        assert len(set(told_apart(values, width).values())) == len(values)
 
 
 def test_a_small_cap_stands_beside_its_cost_where_both_fit() -> None:

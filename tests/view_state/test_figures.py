@@ -33,7 +33,14 @@ def test_spans(seconds: float, text: str) -> None:
 
 
 def test_exact_spans() -> None:
-    assert [exact_span_text(seconds) for seconds in (0, 18.44, 75, 4000)] == ["0.0s", "18.4s", "1m15s", "1h06m"]
+    assert [exact_span_text(seconds) for seconds in (0, 18.44, 59.96, 75.6, 3599.6, 4000)] == [
+        "0.0s",
+        "18.4s",
+        "1m00s",
+        "1m16s",
+        "1h00m",
+        "1h06m",
+    ]
 
 
 @pytest.mark.parametrize(

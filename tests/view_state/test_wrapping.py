@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodus_tui.cli.verbs.estimate import estimate_text
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
 from nodus_tui.view_state.estimates import estimate_lines
@@ -84,6 +85,15 @@ def test_all_times_of_an_estimate_are_in_minutes_and_no_label_runs_into_its_figu
     assert "0.5 min a case" in "\n".join(texts(estimate_lines(estimate("0.5"))))
     kind = KindEstimate(kind="Job", name="j", cap_usd=Decimal(1), ceiling_usd=Decimal(1), longest_seconds=Decimal(7200))
     assert "longest time      120 min" in "\n".join(texts(estimate_lines(kind)))
+
+
+def test_an_estimate_tells_no_sandbox_time_of_runs_that_have_no_sandbox() -> None:
+    bare = estimate("10").model_copy(update={"sandboxed": False})
+    shown = "\n".join(texts(estimate_lines(bare)))
+    assert "none  the agent has no tools" in shown
+    assert "$0.13" not in shown
+    assert "Sandbox cost" not in estimate_text(bare)
+    assert "$0.13 on CPU" in estimate_text(estimate("10"))
 
 
 def test_a_long_row_of_an_estimate_goes_on_below_its_figures() -> None:

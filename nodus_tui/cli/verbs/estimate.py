@@ -73,8 +73,7 @@ def estimate_text(estimate: Estimate) -> str:
             ("Cases", str(estimate.cases)),
             ("Model ceiling", f"{display_usd(estimate.model_ceiling_usd)}, under a group cap of {display_usd(estimate.cap_usd)}"),
             ("Room for all", room),
-            ("Sandbox time", f"{number(estimate.sandbox_minutes)} min at {number(estimate.minutes_per_case)} min a case"),
-            ("Sandbox cost", "\n".join(f"{display_usd(amount)} on {hardware}" for hardware, amount in estimate.sandbox_usd.items())),
+            *_sandbox_pairs(estimate),
             ("Wall clock", f"{number(estimate.wall_clock_minutes)} min as the spec says"),
             (
                 "By maxActive",
@@ -85,6 +84,15 @@ def estimate_text(estimate: Estimate) -> str:
             ("Note", "\n".join(estimate.notes)),
         ]
     )
+
+
+def _sandbox_pairs(estimate: Estimate) -> list[tuple[str, str]]:
+    if not estimate.sandboxed:
+        return [("Sandboxes", "none: the agent has no tools, so its runs start none")]
+    return [
+        ("Sandbox time", f"{number(estimate.sandbox_minutes)} min at {number(estimate.minutes_per_case)} min a case"),
+        ("Sandbox cost", "\n".join(f"{display_usd(amount)} on {hardware}" for hardware, amount in estimate.sandbox_usd.items())),
+    ]
 
 
 def kind_text(estimate: KindEstimate) -> str:

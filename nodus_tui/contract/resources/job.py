@@ -145,6 +145,8 @@ class JobStatus(ContractModel):
     until_kind: UntilKind = "Exact"
     """How sure that is."""
     exit_code: int | None = None
+    working_dir: str | None = None
+    """The folder of the backend's machine that `workingDir` comes to there; null for an image, and for a job in a folder of its own."""
     cost_usd: USD
     """Of all its attempts."""
     earlier_usd: USD = Decimal(0)

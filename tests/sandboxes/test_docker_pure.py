@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_backend.sandboxes.bubblewrap import seccomp
+from local_backend.sandboxes.docker import process
 from local_backend.sandboxes.docker.containers import ImageFacts, container_config, found_sandbox, writable_folders
 from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
+from local_backend.sandboxes.docker.process import DockerProcess, start_process
 from local_backend.sandboxes.docker.progress import PullProgress
-from local_backend.sandboxes.interface import Limits, Owner, SandboxError, SandboxRequest
+from local_backend.sandboxes.interface import Limits, NotBegunError, Owner, SandboxError, SandboxRequest, User
 
 _OWNER = Owner(host="machine", pid=7, started="boot/1/2", workspace="/w")
 _IMAGE = ImageFacts(id="sha256:1", reference="image@sha256:2")
@@ -145,6 +147,9 @@ class _Pieces:
     async def receive(self) -> bytes:
         return self._pieces.pop(0) if self._pieces else b""
 
+    def close(self) -> None:
+        self._pieces.clear()
+
 
 def _stream(pieces: list[bytes], begun: bytes = b"") -> Hijacked:
     return Hijacked(_Pieces(pieces), begun)  # type: ignore[arg-type]
@@ -182,3 +187,56 @@ def test_streams_are_the_same_however_the_connection_cuts_them(messages: list[tu
 async def test_a_stream_that_breaks_off_or_is_none_is_an_error(data: bytes) -> None:
     with pytest.raises(BrokenStreamError):
         await _drain(_stream([data]), 10)
+
+
+_RESET = b"OCI runtime exec failed: exec failed: container_linux.go:380: read init-p: connection reset by peer: unknown\r\n"
+
+
+class _Engine:
+    """What an engine answers about programs that it starts; stands where one is that fails in passing."""
+
+    deadline = 60.0
+
+    def __init__(self, *said: bytes) -> None:
+        self._said = list(said)
+        self.started = 0
+
+    async def ask(self, method: str, path: str, **_: object) -> dict[str, Any]:
+        if method == "POST":
+            return {"Id": f"exec-{self.started}"}
+        return {"State": {"Running": True}} if path.startswith("/containers") else {"Running": False, "ExitCode": 126}
+
+    async def hijack(self, _path: str, _body: object, *, terminal: bool) -> Hijacked:
+        self.started += 1
+        text = self._said.pop(0)
+        return _stream([struct.pack(">BxxxL", 1, len(text)) + text])
+
+    async def watched(self, wait: Any) -> Any:
+        return await wait()
+
+
+async def _started(engine: _Engine) -> DockerProcess:
+    return await start_process(engine, "c", ["true"], user=User.AGENT, cwd="/task", environ={}, sacrificed=True)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def _lives_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LIFE_POLL_SECONDS", 0)
+
+
+@pytest.mark.usefixtures("_lives_at_once")
+async def test_a_program_that_the_engines_runtime_lost_before_it_began_is_started_again_a_few_times() -> None:
+    engine = _Engine(_RESET, _RESET, b"nodus:up 0000000042\n")
+    await (await _started(engine)).aclose()
+    assert engine.started == 3
+    with pytest.raises(NotBegunError, match="connection reset by peer"):
+        await _started(_Engine(_RESET, _RESET, _RESET))
+
+
+@pytest.mark.usefixtures("_lives_at_once")
+@pytest.mark.parametrize("said", [b"sh: 3: cd: can't cd to /gone", b'OCI runtime exec failed: exec: "/bin/sh": no such file: unknown'])
+async def test_a_program_that_cannot_begin_is_started_once(said: bytes) -> None:
+    engine = _Engine(said)
+    with pytest.raises(NotBegunError):
+        await _started(engine)
+    assert engine.started == 1

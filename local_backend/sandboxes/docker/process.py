@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -54,11 +55,18 @@ _LONGEST_POLL_SECONDS = 1.0
 _LIFT_AFTER_SECONDS = 0.5
 _MOST_LIFTS = 3
 _SIGNALLED = 128
+_LOST_IN_PASSING = re.compile(r"OCI runtime exec failed: .*(init-p|connection reset by peer)", re.DOTALL)
+"""The engine's runtime lost its own helper before the program could begin, as when the sandbox's processes are just being killed."""
+_MOST_STARTS = 3
 _LIFE_POLLS = 20
 _LIFE_POLL_SECONDS = 0.1
 
 
 Lift = Callable[[], None]
+
+
+class _LostInPassingError(NotBegunError):
+    """A program did not begin, and nothing speaks against another try."""
 
 
 def _nothing() -> None:
@@ -174,7 +182,8 @@ class DockerProcess:
                 if said or early is None:
                     await self._rule_out_the_end(said.decode(errors="replace").strip())
                 text = (said + (early[1] if early else b"")).decode(errors="replace").strip()
-                raise NotBegunError(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
+                kind = _LostInPassingError if _LOST_IN_PASSING.match(text) else NotBegunError
+                raise kind(f"the program could not be started in {where}: {text or 'the engine does not say why'}")
             if piece[0] == "stdout":
                 said += piece[1]
             else:
@@ -309,6 +318,15 @@ async def start_process(
         "Env": [f"{name}={value}" for name, value in environ.items()],
         "WorkingDir": "/",
     }
+    for _ in range(_MOST_STARTS - 1):
+        with contextlib.suppress(_LostInPassingError):
+            return await _start_once(client, container, body, user, lift, cwd, terminal)
+    return await _start_once(client, container, body, user, lift, cwd, terminal)
+
+
+async def _start_once(
+    client: EngineClient, container: str, body: Mapping[str, object], user: User, lift: Lift, cwd: str, terminal: TerminalSize | None
+) -> DockerProcess:
     try:
         exec_id = (await client.ask("POST", f"/containers/{container}/exec", json_body=body))["Id"]
         begin = {"Detach": False, "Tty": terminal is not None}

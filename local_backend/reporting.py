@@ -11,7 +11,7 @@ from local_backend.scheduling.ledger import Ledger, RunAccount
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, SandboxUse, TurnRow
 from local_backend.storage.stretches import held_seconds
 from nodus_tui.contract.money import usd_from_nano, usd_text
-from nodus_tui.contract.phases import CallState, CaseState, Reason, RunPhase
+from nodus_tui.contract.phases import CallState, RunPhase, case_state
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunSpec, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
 from nodus_tui.contract.resources.meta import Metadata
@@ -267,25 +267,13 @@ def group_resource(group: GroupRecord) -> AgentGroup:
     )
 
 
-def case_state(run: RunRecord) -> CaseState:
-    """How the case of this current run stands."""
-    if run.phase is RunPhase.SUCCEEDED:
-        return CaseState.ANSWERED if run.reason is Reason.ANSWERED else CaseState.SCORED
-    if run.phase.ended:
-        return CaseState.UNSCORED
-    if run.phase.going:
-        return CaseState.RUNNING
-    waits = run.phase in {RunPhase.WAITING, RunPhase.INTERRUPTED} or run.reason is Reason.MAX_COST_REACHED
-    return CaseState.WAITING if waits else CaseState.PENDING
-
-
 def _case_result(run: RunRecord, now: datetime) -> CaseResult:
     scored = run.verdict is not None and run.verdict.scored
     return CaseResult(
         task_id=run.task_id,
         repetition=run.repetition,
         run=run.name,
-        state=case_state(run),
+        state=case_state(run.phase, run.reason),
         verdict=run.verdict if scored else None,
         reward=run.reward if scored else None,
         reason=run.reason,

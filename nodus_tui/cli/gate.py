@@ -1,6 +1,5 @@
 """From results to an exit code. Pure: the rules that a pipeline relies on (docs/cli.md), in one place."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
 from nodus_tui.contract.resources.training_job import TaskScore
 from nodus_tui.contract.results import CaseResult, GroupResults
+from nodus_tui.statistics.coverage import unscored_words, why_unscored
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, of_environment
 
 _CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED, Reason.SANDBOX_LIMIT_REACHED})
@@ -101,7 +101,7 @@ def _short(results: GroupResults, what: str, *, ended_stalled: bool) -> Judgemen
         for case in results.results
         if case.state not in {CaseState.SCORED, CaseState.ANSWERED}
     )
-    told = ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())
+    told = unscored_words(unscored_reasons(results))
     return Judgement(gravest(causes) if causes else Exit.GATE, (f"{results.group}: {what}" + (f" ({told})" if told else ""),))
 
 
@@ -118,9 +118,4 @@ def _cause(case: CaseResult, phase: GroupPhase, *, ended_stalled: bool) -> Exit:
 
 def unscored_reasons(results: GroupResults) -> dict[str, int]:
     """Cases without a verdict that counts, by reason (by state where there is none), the most frequent first."""
-    counts = Counter(
-        (case.reason.value if case.reason else case.state.value)
-        for case in results.results
-        if case.state not in {CaseState.SCORED, CaseState.ANSWERED}
-    )
-    return dict(counts.most_common())
+    return why_unscored((case.state, case.reason) for case in results.results)

@@ -5,9 +5,10 @@ from decimal import Decimal
 from nodus_tui.cli.gate import unscored_reasons
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import CaseState
+from nodus_tui.contract.phases import CaseState, Verdict
 from nodus_tui.contract.results import CaseResult, GroupResults
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.coverage import cost_each_words, unscored_words
+from nodus_tui.statistics.format import interval_words, pass_rate_text
 from nodus_tui.view_state.figures import exact_span_text
 
 FORMATS = ("table", "json", "yaml", "csv")
@@ -79,22 +80,16 @@ def summary_text(results: GroupResults) -> str:
         [
             ("Group", f"{results.group} ({results.phase.value})"),
             ("Pass rate", headline(results)),
-            ("95% interval", _interval(results)),
+            ("95% interval", interval_words(results.ci95, results.ci_method, results.standard_error_method)),
             ("Mean reward", "" if results.mean_reward is None else f"{results.mean_reward:.4g}"),
-            ("Not scored", ", ".join(f"{count} {reason}" for reason, count in unscored_reasons(results).items())),
+            ("Not scored", unscored_words(unscored_reasons(results))),
             ("Cost", cost_text(results)),
+            ("Cost each", _cost_each(results)),
             ("Agent", f"{results.agent.name}, revision {results.agent.revision}"),
             ("Model", results.model + (" (simulated)" if results.simulated else "")),
             ("Environment", _environment(results)),
         ]
     )
-
-
-def _interval(results: GroupResults) -> str:
-    if results.ci95 is None:
-        return ""
-    low, high = results.ci95
-    return f"{100 * low:.1f}% to {100 * high:.1f}% ({results.ci_method}; SE {results.standard_error_method})"
 
 
 def cost_text(results: GroupResults) -> str:
@@ -110,6 +105,11 @@ def cost_text(results: GroupResults) -> str:
     elif results.notional_price:
         parts.append("notional price: nobody pays it")
     return "; ".join(parts)
+
+
+def _cost_each(results: GroupResults) -> str:
+    correct = sum(case.verdict is Verdict.CORRECT for case in results.results)
+    return cost_each_words(results.cost.model_usd, scored=results.coverage.scored, correct=correct)
 
 
 def _environment(results: GroupResults) -> str:

@@ -135,6 +135,18 @@ class CaseState(StrEnum):
     """Answered in a group without evaluation."""
 
 
+def case_state(phase: RunPhase, reason: Reason | None) -> CaseState:
+    """How a case stands whose current run is in this phase for this reason."""
+    if phase is RunPhase.SUCCEEDED:
+        return CaseState.ANSWERED if reason is Reason.ANSWERED else CaseState.SCORED
+    if phase.ended:
+        return CaseState.UNSCORED
+    if phase.going:
+        return CaseState.RUNNING
+    waits = phase in {RunPhase.WAITING, RunPhase.INTERRUPTED} or reason is Reason.MAX_COST_REACHED
+    return CaseState.WAITING if waits else CaseState.PENDING
+
+
 class CallState(StrEnum):
     """How one model call stands in the ledger."""
 

@@ -83,6 +83,15 @@ class GroupResults(ContractModel):
     results: tuple[CaseResult, ...]
 
 
+class SolvedTasks(ContractModel):
+    """Tasks that both answered, by who solved them: a task is solved where more than half of its scored answers are correct."""
+
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+
+
 class PairedDifference(ContractModel):
     """How one set of answers differs from another on the tasks that both answered, task by task. Figures are fractions; first − second."""
 
@@ -101,3 +110,6 @@ class PairedDifference(ContractModel):
     only_first: int
     """Tasks with scored answers in the first alone, which are left out."""
     only_second: int
+    solved: SolvedTasks
+    notes: tuple[str, ...] = ()
+    """What a reader should know before they trust the figures, as sentences."""

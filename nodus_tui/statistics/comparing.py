@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from nodus_tui.contract.results import GroupResults, PairedDifference
+from nodus_tui.contract.results import GroupResults, PairedDifference, SolvedTasks
 from nodus_tui.contract.sweep_results import PooledCells
 from nodus_tui.statistics.paired import compare_paired, paired_interval
 
@@ -22,6 +22,18 @@ def means_of_pool(pool: PooledCells) -> dict[str, float]:
     return {task.task_id: task.correct / task.answers for task in pool.tasks}
 
 
+def solved(mean: float) -> bool:
+    """Whether a task counts as solved: more than half of its scored answers are correct."""
+    return mean > 0.5
+
+
+def compared_groups(first: GroupResults, second: GroupResults) -> PairedDifference:
+    """How one group differs from another, with what a reader should know of the two."""
+    difference = compared(first.group, means_of_group(first), second.group, means_of_group(second))
+    notes = (*difference.notes, *_grader_notes(first, second), *_group_notes(first), *_group_notes(second))
+    return difference.model_copy(update={"notes": notes})
+
+
 def compared(first: str, first_means: Mapping[str, float], second: str, second_means: Mapping[str, float]) -> PairedDifference:
     """How the first differs from the second on the tasks that both answered."""
     shared = first_means.keys() & second_means.keys()
@@ -37,7 +49,49 @@ def compared(first: str, first_means: Mapping[str, float], second: str, second_m
         correlation=found.correlation if found else None,
         only_first=len(first_means.keys() - shared),
         only_second=len(second_means.keys() - shared),
+        solved=_solved(first_means, second_means, shared),
+        notes=_task_notes(first_means, second_means, shared),
     )
+
+
+def _solved(first: Mapping[str, float], second: Mapping[str, float], shared: set[str]) -> SolvedTasks:
+    by_first = {task for task in shared if solved(first[task])}
+    by_second = {task for task in shared if solved(second[task])}
+    return SolvedTasks(
+        both=len(by_first & by_second),
+        first_only=len(by_first - by_second),
+        second_only=len(by_second - by_first),
+        neither=len(shared - by_first - by_second),
+    )
+
+
+def _task_notes(first: Mapping[str, float], second: Mapping[str, float], shared: set[str]) -> tuple[str, ...]:
+    if first and second and not shared:
+        return ("They were asked different tasks, so their rates differ by the tasks' difficulty too.",)
+    return ()
+
+
+def _grader_notes(first: GroupResults, second: GroupResults) -> tuple[str, ...]:
+    one, other = first.environment, second.environment
+    if one is None or other is None or (one.name, one.version) == (other.name, other.version):
+        return ()
+    return (f"They were graded by two environments: {one.name}@{one.version} and {other.name}@{other.version}.",)
+
+
+def _group_notes(results: GroupResults) -> tuple[str, ...]:
+    """What is to be known of one group before it is compared."""
+    notes = []
+    if results.environment is None:
+        notes.append(f"{results.group} has no grader of its own: its caller grades, and nothing of it is scored here.")
+    elif results.coverage.scored < results.coverage.total:
+        scored = f"{results.coverage.scored} of {results.coverage.total} cases are scored"
+        rest = "figures may still change" if not results.phase.ended else "the others count nowhere"
+        notes.append(f"{results.group}: {scored}; {rest}.")
+    if results.simulated:
+        notes.append(f"{results.group} was answered by a simulated model: it says nothing about any real one.")
+    if results.environment is not None and results.environment.weaker_grader:
+        notes.append(f"{results.group} has a weaker grader: {results.environment.weaker_grader}")
+    return tuple(notes)
 
 
 def difference_text(difference: PairedDifference) -> str:
@@ -47,3 +101,10 @@ def difference_text(difference: PairedDifference) -> str:
         return f"no difference to tell: {tasks}, and it takes two"
     half = (difference.ci95[1] - difference.ci95[0]) / 2
     return f"{100 * difference.difference:+.1f} points ± {100 * half:.1f} (SE {100 * difference.standard_error:.1f}) on {tasks}"
+
+
+def solved_text(difference: PairedDifference) -> str:
+    """`30 solved by both, 6 by first alone, 1 by second alone, 3 by neither`."""
+    counts = difference.solved
+    alone = f"{counts.first_only} by {difference.first} alone, {counts.second_only} by {difference.second} alone"
+    return f"{counts.both} solved by both, {alone}, {counts.neither} by neither"

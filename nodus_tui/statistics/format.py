@@ -33,5 +33,13 @@ def _interval_text(pass_rate: float, ci95: tuple[float, float]) -> str:
     return f"[{_points(low)}, {_points(high)}]"
 
 
+def interval_words(ci95: tuple[float, float] | None, ci_method: str, standard_error_method: str) -> str:
+    """`52.2% to 71.8% (Normal; SE Bernoulli)`: the 95 % interval, and how it was found; empty where there is none."""
+    if ci95 is None:
+        return ""
+    low, high = ci95
+    return f"{_points(low)}% to {_points(high)}% ({ci_method}; SE {standard_error_method})"
+
+
 def _points(fraction: float) -> str:
     return f"{100 * fraction:.1f}"

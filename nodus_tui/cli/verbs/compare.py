@@ -9,7 +9,8 @@ from nodus_tui.cli.sweep_texts import pool_name
 from nodus_tui.cli.targets import split_target
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.results import PairedDifference
-from nodus_tui.statistics.comparing import compared, difference_text, means_of_group, means_of_pool
+from nodus_tui.statistics.comparing import compared, compared_groups, difference_text, means_of_pool, solved_text
+from nodus_tui.text import safe_text
 
 _TITLES = ("FIRST", "SECOND", "FIRST − SECOND", "UNPAIRED SE", "CORRELATION", "LEFT OUT")
 
@@ -31,17 +32,16 @@ def command(targets: tuple[str, ...], output: str) -> int:
     if any(kind not in {"Sweep", "AgentGroup"} for kind, _ in kinds) or (not sweeps and len(targets) < 2):
         raise click.UsageError("name two groups or more, or one sweep (sweep/NAME)")
 
-    async def ask(backend: Backend) -> list[tuple[str, dict[str, float]]]:
+    async def ask(backend: Backend) -> list[PairedDifference]:
         if sweeps:
-            pools = (await backend.sweep_results(sweeps[0])).pooled
-            return [(pool_name(pool), means_of_pool(pool)) for pool in pools]
-        return [(name, means_of_group(await backend.results(name))) for _, name in kinds]
+            pools = [(pool_name(pool), means_of_pool(pool)) for pool in (await backend.sweep_results(sweeps[0])).pooled]
+            return [compared(*pools[0], *each) for each in pools[1:]]
+        first, *others = [await backend.results(name) for _, name in kinds]
+        return [compared_groups(first, each) for each in others]
 
-    found = with_backend("look", ask)
-    if len(found) < 2:
+    differences = with_backend("look", ask)
+    if not differences:
         raise click.UsageError(f"{sweeps[0]} has one variant, or its cells are jobs: there is nothing to compare")
-    (first, first_means), *others = found
-    differences = [compared(first, first_means, name, means) for name, means in others]
     emit(_text(differences, output))
     return 0
 
@@ -52,7 +52,10 @@ def _text(differences: list[PairedDifference], output: str) -> str:
         return json_text(list(documents))
     if output == "csv":
         return csv_text(documents, list(documents[0]))
-    return table_text(_TITLES, [_row(each) for each in differences])
+    told = [f"{each.first} and {each.second}: {solved_text(each)}." for each in differences if each.tasks]
+    notes = dict.fromkeys(note for each in differences for note in each.notes)
+    said = "\n".join(safe_text(sentence) for sentence in (*told, *notes))
+    return "\n\n".join(part for part in (table_text(_TITLES, [_row(each) for each in differences]), said) if part)
 
 
 def _row(each: PairedDifference) -> tuple[str, ...]:

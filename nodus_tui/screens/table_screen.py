@@ -109,7 +109,7 @@ class TableScreen(RowsScreen, Generic[Item]):
         """The table, the filter, the selected item in words."""
         yield from self.above()
         yield LineTable(self.source.rows, self.services.now(), widget_id="rows")
-        yield FilterBar(self._filter)
+        yield FilterBar(self._filter, lambda: self.source.rows.fields)
         yield SpanBlock(widget_id="detail")
 
     @property

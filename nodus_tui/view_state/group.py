@@ -32,7 +32,7 @@ class GroupState:
     def __init__(self, name: str) -> None:
         self.name = name
         self.group: AgentGroup | None = None
-        self.rows: Rows[AgentRun] = Rows(RUN_COLUMNS, sort="case")
+        self.rows: Rows[AgentRun] = Rows(RUN_COLUMNS, sort="case", searchable=searchable_run)
         self.loaded = False
         self.gone = False
         self.cursor = -1
@@ -118,7 +118,7 @@ class GroupState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the runs that a filter keeps, or all."""
-        self.rows.keep_only((lambda run: chosen.keeps(searchable_run(run))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def moving(self) -> bool:
         """Whether figures of time here change by themselves."""

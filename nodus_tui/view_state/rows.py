@@ -5,23 +5,53 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
 from nodus_tui.view_state.columns import Column, Item, SortValue
+from nodus_tui.view_state.filter_fields import BUILT_IN, Fields, Searchable, fields_of
+from nodus_tui.view_state.filtering import Filter
 
 _Entry = tuple[Any, int, str]
-"""Sort value (None last), place of arrival, key."""
+"""Sort value of each key of the order (None last), place of arrival, key."""
+SortKey = tuple[str, bool]
+"""A column's key, and whether its order falls."""
 
 
 def _comparable(value: SortValue) -> tuple[bool, SortValue]:
     return (value is None, 0 if value is None else value)
 
 
+class _TurnedRound:
+    """A sort value that compares the other way round: of a key whose order falls where that of the first key rises, or the reverse."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TurnedRound) and bool(self.value == other.value)
+
+    def __lt__(self, other: "_TurnedRound") -> bool:
+        return bool(other.value < self.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Rows(Generic[Item]):
     """Items by key, sorted and filtered; without a column to sort by in the order of their arrival."""
 
-    def __init__(self, columns: Sequence[Column[Item]], *, sort: str = "", descending: bool = False) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column[Item]],
+        *,
+        sort: str = "",
+        descending: bool = False,
+        searchable: Callable[[Item], Searchable] | None = None,
+    ) -> None:
         self.columns = tuple(columns)
-        self.sort_key = sort
-        self.descending = descending
-        self._sort_value = self._sorter(sort)
+        self.order: tuple[SortKey, ...] = ((sort, descending),) if sort else ()
+        """By which columns the rows are sorted: rows that are alike in the first are sorted by the second, and so on."""
+        self.searchable = searchable
+        """What a filter looks at in an item; None for rows that are not filtered by what a person types."""
+        self._sort_value = self._sorter()
         self._keep: Callable[[Item], bool] | None = None
         self._items: dict[str, Item] = {}
         self._arrival: dict[str, int] = {}
@@ -30,10 +60,24 @@ class Rows(Generic[Item]):
         self.sorted_wholly = 0
         """How often all items were sorted: only a person's own choice of order or filter does that."""
 
-    def _sorter(self, key: str) -> Callable[[Item], SortValue]:
-        if not key:
-            return lambda _item: None
-        return next(column.sort for column in self.columns if column.key == key)
+    @property
+    def sort_key(self) -> str:
+        """The column that the order looks at first; empty for the order of arrival."""
+        return self.order[0][0] if self.order else ""
+
+    @property
+    def descending(self) -> bool:
+        """Whether that order falls."""
+        return bool(self.order) and self.order[0][1]
+
+    def _sorter(self) -> Callable[[Item], Any]:
+        by_key = {column.key: column.sort for column in self.columns}
+        # The whole order is turned round where the first key's falls, so only the keys that go the other way are turned here.
+        keys = [(by_key[key], falls is not self.descending) for key, falls in self.order]
+        if len(keys) == 1:
+            first = keys[0][0]
+            return lambda item: _comparable(first(item))
+        return lambda item: tuple(_TurnedRound(_comparable(sort(item))) if turned else _comparable(sort(item)) for sort, turned in keys)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -91,7 +135,7 @@ class Rows(Generic[Item]):
     def _entry(self, key: str, item: Item) -> _Entry | None:
         if self._keep is not None and not self._keep(item):
             return None
-        return (_comparable(self._sort_value(item)), self._arrival[key], key)
+        return (self._sort_value(item), self._arrival[key], key)
 
     def remove(self, key: str) -> None:
         """Forget an item; an unknown key is no fault."""
@@ -105,11 +149,36 @@ class Rows(Generic[Item]):
         for held in (self._items, self._arrival, self._entries, self._order):
             held.clear()
 
+    def shows(self, key: str) -> bool:
+        """Whether a row is there: known, and kept by the filter."""
+        return key in self._entries
+
+    def shown_keys(self) -> Iterable[str]:
+        """The keys of all rows that the filter keeps, in no order."""
+        return self._entries.keys()
+
     def sort_by(self, key: str, *, descending: bool) -> None:
-        """Choose the order."""
-        self.sort_key, self.descending = key, descending
-        self._sort_value = self._sorter(key)
+        """Sort by one column."""
+        self.sort_by_all(((key, descending),) if key else ())
+
+    def sort_by_all(self, order: Sequence[SortKey]) -> None:
+        """Sort by several columns, the most important first."""
+        self.order = tuple(order)
+        self._sort_value = self._sorter()
         self._rebuild()
+
+    @property
+    def fields(self) -> Fields:
+        """What a filter can ask of these rows."""
+        return BUILT_IN if self.searchable is None else fields_of(self.columns)
+
+    def filter(self, chosen: Filter | None) -> None:
+        """Show the rows that a person's filter keeps, or all."""
+        searchable = self.searchable
+        if chosen is None or not chosen.conditions or searchable is None:
+            self.keep_only(None)
+        else:
+            self.keep_only(lambda item: chosen.keeps(searchable(item), item))
 
     def keep_only(self, keep: Callable[[Item], bool] | None) -> None:
         """Choose which rows are there; None keeps all."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import until_text
 from nodus_tui.view_state.figures import NOTHING, bar, count_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Searchable
@@ -152,8 +152,10 @@ def _verdict_sort(run: AgentRun) -> int | None:
 
 
 RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
-    Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), lambda run: run.spec.case, right=True),
-    Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20, shorter=_shorter_task, least=6),
+    Column(
+        "case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), lambda run: run.spec.case, right=True, measure=Measure.COUNT
+    ),
+    Column("task", "TASK", 12, _task_cell, lambda run: run.spec.task_id, grow=20, shorter=_shorter_task, least=6, measure=Measure.TEXT),
     Column(
         "phase",
         "PHASE",
@@ -175,14 +177,28 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         right=True,
         shorter=_shorter_cap_of,
         least=9,
+        measure=Measure.MONEY,
     ),
-    Column("share", "", 5, _share_cell, lambda run: share(run_status(run).cost_usd, run.spec.max_cost_usd or 0), priority=4),
-    Column("tokens", "TOKENS", 9, _tokens_cell, lambda run: run_status(run).input_tokens, priority=5, right=True),
-    Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=3, right=True),
-    Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=2, right=True),
-    Column("queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True),
-    Column("why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=23, grow=73, priority=1),
-    Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24),
+    Column(
+        "share",
+        "",
+        5,
+        _share_cell,
+        lambda run: share(run_status(run).cost_usd, run.spec.max_cost_usd or 0),
+        priority=4,
+        measure=Measure.SHARE,
+        about="share of the cap",
+    ),
+    Column("tokens", "TOKENS", 9, _tokens_cell, lambda run: run_status(run).input_tokens, priority=5, right=True, measure=Measure.COUNT),
+    Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=3, right=True, measure=Measure.COUNT),
+    Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=2, right=True, measure=Measure.SECONDS),
+    Column(
+        "queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True, measure=Measure.SECONDS
+    ),
+    Column(
+        "why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=23, grow=73, priority=1, measure=Measure.TEXT
+    ),
+    Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24, measure=Measure.TEXT),
 )
 
 

@@ -51,7 +51,7 @@ class SweepState:
         self._sweeps = sweeps
         self._groups = groups
         self._jobs = jobs
-        self.rows: Rows[CellNow] = Rows(cell_columns((), ""))
+        self.rows: Rows[CellNow] = Rows(cell_columns((), ""), searchable=searchable_cell)
         self.grid: Grid | None = None
         self.marked: tuple[str, ...] = ()
         self.stale = True
@@ -81,7 +81,8 @@ class SweepState:
         """Take the cells instead of what was known, then the events that overtook them."""
         if self._axes != results.axes:
             self._axes = results.axes
-            self.rows = Rows(cell_columns(results.axes, results.cells[0].kind if results.cells else ""), sort="cell")
+            columns = cell_columns(results.axes, results.cells[0].kind if results.cells else "")
+            self.rows = Rows(columns, sort="cell", searchable=searchable_cell)
             self.grid = grid_of(results)
         self._cells = {cell.name: cell for cell in results.cells}
         self._places = {name: place for place, name in enumerate(self._cells)}
@@ -141,7 +142,7 @@ class SweepState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the cells that a filter keeps, or all."""
-        self.rows.keep_only((lambda item: chosen.keeps(searchable_cell(item))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def moving(self) -> bool:
         """Whether figures of time and money here change by themselves."""

@@ -1,10 +1,16 @@
 """The filter: words, states, verdicts, costs, and their opposites."""
 
+from contextlib import suppress
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nodus_tui.view_state.filtering import Searchable, parse_filter
+from nodus_tui.view_state.cells import line
+from nodus_tui.view_state.columns import Column, Measure
+from nodus_tui.view_state.filter_fields import fields_of
+from nodus_tui.view_state.filtering import FilterError, Searchable, completed, filter_help, parse_filter
 
 ROW = Searchable(
     texts=("fleet-0007", "sum-007", "its own cap"), states=("Waiting", "MaxCostReached"), verdict="Incorrect", cost=Decimal("0.05")
@@ -53,3 +59,106 @@ def test_no_verdict_can_be_asked_for() -> None:
     row = Searchable(texts=(), states=("Pending",), verdict="", cost=Decimal(0))
     assert parse_filter("verdict:none").keeps(row)
     assert not parse_filter("verdict:correct").keeps(row)
+
+
+CALLS = 4
+COLUMNS = (
+    Column("task", "TASK", 5, lambda item, _now: line(item), lambda item: item, measure=Measure.TEXT),
+    Column("calls", "CALLS", 5, lambda item, _now: line(item), lambda _item: CALLS, measure=Measure.COUNT),
+    Column("time", "TIME", 5, lambda item, _now: line(item), lambda _item: 95.5, measure=Measure.SECONDS),
+    Column("queued", "QUEUED", 5, lambda item, _now: line(item), lambda _item: None, measure=Measure.SECONDS),
+    Column("share", "", 5, lambda item, _now: line(item), lambda _item: 0.25, measure=Measure.SHARE),
+    Column("order", "ORDER", 5, lambda item, _now: line(item), lambda _item: 7),
+)
+FIELDS = fields_of(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("task:um-0", True),
+        ("task=sum-007", True),
+        ("task=sum", False),
+        ("task!=sum", True),
+        ("!task:apples", True),
+        ("task:apples,sum", True),
+        ("calls>3", True),
+        ("calls:4", True),
+        ("calls:>3", True),
+        ("calls!=4", False),
+        ("calls=3,4", True),
+        ("calls<4k", True),
+        ("time>1m30s", True),
+        ("time>=95.5", True),
+        ("time<90s", False),
+        ("queued>0", False),
+        ("!queued>0", True),
+        ("queued:none", True),
+        ("time:none", False),
+        ("share>20%", True),
+        ("share>0.3", False),
+        ("state:running,waiting", True),
+        ("phase:wait reason:maxcost", True),
+        ('"its own cap"', True),
+        ('"own its"', False),
+        ('!"own its"', True),
+        ("not sum", False),
+        ("not state:running sum", True),
+        ("not !sum", True),
+        ("not", False),
+        ('text:"own cap"', True),
+        ("python:3.12", False),
+        ("verdict!=correct", True),
+    ],
+)
+def test_columns_are_fields_too(text: str, kept: bool) -> None:
+    assert parse_filter(text, FIELDS).keeps(ROW, "sum-007") is kept
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "words"),
+    [
+        ("sum stat:waiting", 5, "did you mean state"),
+        ("xyz>1", 1, "there are"),
+        ("calls>many", 7, "no number"),
+        ("time>soon", 6, "no time"),
+        ("share>big", 7, "no share"),
+        ("task>sum", 6, "task is text"),
+        ("calls>", 7, "calls>3"),
+        ('sum "its own', 5, "not closed"),
+        ("order>7", 1, "no field"),
+    ],
+)
+def test_an_error_says_where_and_what_to_do(text: str, at: int, words: str) -> None:
+    with pytest.raises(FilterError, match=words) as caught:
+        parse_filter(text, FIELDS)
+    assert caught.value.at == at
+    assert str(caught.value).startswith(f"at {at}: ")
+
+
+@given(st.text())
+def test_whatever_is_typed_is_a_filter_or_a_sentence(text: str) -> None:
+    with suppress(FilterError):
+        parse_filter(text, FIELDS).keeps(ROW, "sum-007")
+
+
+@pytest.mark.parametrize(
+    ("text", "cursor", "whole", "names"),
+    [
+        ("cal", 3, "calls>", ("calls",)),
+        ("x !ver", 6, "x !verdict:", ("verdict",)),
+        ("t", 1, "t", ("task", "text", "time")),
+        ("st cost>1", 2, "state: cost>1", ("state",)),
+        ("zz", 2, "zz", ()),
+        ("cost>1", 6, "cost>1", ()),
+        ("", 0, "", ()),
+    ],
+)
+def test_the_name_of_a_field_is_completed(text: str, cursor: int, whole: str, names: tuple[str, ...]) -> None:
+    done, at, found = completed(text, cursor, FIELDS)
+    assert (done, found) == (whole, names)
+    assert at == cursor + len(done) - len(text)
+
+
+def test_the_help_names_every_field_but_that_of_plain_words() -> None:
+    assert all(name in filter_help(FIELDS) for name in FIELDS if name != "text")

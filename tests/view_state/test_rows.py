@@ -48,3 +48,20 @@ def test_ten_thousand_changes_sort_nothing_wholly() -> None:
     assert rows.sorted_wholly == 0
     assert len(rows) == 10_000
     assert rows.item(rows.key_at(0)) == 0
+
+
+PAIRS = (
+    Column("one", "ONE", 5, lambda item, _now: line(str(item)), lambda item: item[0]),
+    Column("two", "TWO", 5, lambda item, _now: line(str(item)), lambda item: item[1]),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.tuples(st.integers(0, 2), st.integers(0, 3)))), st.booleans(), st.booleans())
+def test_rows_that_are_alike_in_the_first_key_follow_the_second(changes, one_falls: bool, two_falls: bool) -> None:
+    rows: Rows[tuple[int, int]] = Rows(PAIRS)
+    rows.sort_by_all((("one", one_falls), ("two", two_falls)))
+    for key, pair in changes:
+        rows.put(str(key), pair)
+    shown = [rows.item(rows.key_at(index)) for index in range(len(rows))]
+    assert shown == sorted(shown, key=lambda pair: (-pair[0] if one_falls else pair[0], -pair[1] if two_falls else pair[1]))
+    assert [rows.index_of(rows.key_at(index)) for index in range(len(rows))] == list(range(len(rows)))

@@ -41,6 +41,7 @@ from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen
 from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
+from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts, this_terminal
 from nodus_tui.text import safe_text
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
@@ -51,6 +52,7 @@ from nodus_tui.view_state.key_actions import Situation, key_words
 from nodus_tui.view_state.keymap import bindings, keymap_of
 from nodus_tui.view_state.proposals import quit_question
 from nodus_tui.view_state.views import destination
+from nodus_tui.visits import Visits
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
 from nodus_tui.wishes import NO_WISHES, Wishes, wished
 
@@ -141,6 +143,11 @@ class NodusApp(App[int], inherit_bindings=False):
         self.looks = Appearance(
             ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, ConsoleMemory(state_folder), wishes
         )
+        self._visits = Visits(self.looks.memory)
+        replayed = isinstance(backend, Replayed)
+        self._ask_what_was = not replayed
+        """Whether it is still to be told what ended since the last visit."""
+        self._notify: NotifyBy = "none" if in_browser or replayed else self.settings.notify
         self._own_filters = line_filters(self.looks)
         self._looking_at_themes = bool(theme_folders)
         self.room = Room(self)
@@ -196,6 +203,11 @@ class NodusApp(App[int], inherit_bindings=False):
             self.push_screen(SweepScreen(self.services, which) if name == "sweep" else GroupScreen(self.services, which))
         elif entry is not None and entry.view is not CampaignsScreen.VIEW:
             self.push_screen(make_screen(entry, self.services))
+
+    def on_unmount(self) -> None:
+        """What ends from now on is told the next time."""
+        if self.info is not None and self.services.playback() is None:
+            self._visits.end(self.info.workspace, self.clock())
 
     def on_resize(self, event: Resize) -> None:
         """Dialogs go by the room that there is."""
@@ -277,7 +289,7 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
             self.screen.show()
-            self._tell_of_budgets(self.screen)
+        self._tell_news()
         # Under a dialog nothing is painted; the view shows everything when it comes back.
 
     def _tick(self) -> None:
@@ -288,8 +300,7 @@ class NodusApp(App[int], inherit_bindings=False):
             screen.show()
         self._was_lost = lost
         self.room.look()
-        if isinstance(screen, ViewScreen) and screen.is_mounted:
-            self._tell_of_budgets(screen)
+        self._tell_news()
 
     def _plays(self, screen: ViewScreen) -> bool:
         """Whether a recording moves; one that is to be shown again and again begins anew at its end."""
@@ -303,11 +314,21 @@ class NodusApp(App[int], inherit_bindings=False):
             self.run_worker(move_to(screen, 0.0), exit_on_error=True)
         return True
 
-    def _tell_of_budgets(self, screen: ViewScreen) -> None:
-        """Thresholds of budgets that were reached: once, in whatever view is open; one that came under a dialog when that is closed."""
-        told = self.feed.budgets.take_notices()
-        if told:
-            screen.tell(told)
+    def _tell_news(self) -> None:
+        """What happened, once, in whatever view is open. The terminal calls at once; the line waits for dialogs and other notices."""
+        notices, screen = self.feed.notices, self.screen
+        if self._ask_what_was and self.info is not None and notices.loaded:
+            self._ask_what_was = False
+            since = self._visits.last(self.info.workspace)
+            if since is not None:
+                notices.was_away(since, self.clock())
+        ring = notices.take_ring()
+        call = call_of(self._notify, ring, only_ascii=self.looks.ascii) if ring else ""
+        if call and self._driver is not None and not self.is_headless:
+            self._driver.write(call)
+        if notices.waits and isinstance(screen, ViewScreen) and screen.is_mounted and not screen.telling:
+            screen.news(notices.take_told(screen.key("notices")))
+            screen.show()
 
     # Actions of the whole console
 

@@ -186,6 +186,8 @@ class ConsoleSettings(ContractModel):
     """Whether clicks and the wheel come to the console; without, the terminal keeps them, and marks text by itself."""
     characters: Literal["auto", "unicode", "ascii"] = "auto"
     """`ascii` draws nothing but ASCII; `auto` does where the locale is not UTF-8."""
+    notify: Literal["none", "bell", "osc9"] = "none"
+    """How the terminal calls a person when something ends, stalls or fails: its bell, or a notification by OSC 9."""
     keys: dict[str, KeyTexts] = Field(default_factory=dict, max_length=200)
     """Other keys for actions, by the action's name; the others keep their own."""
 

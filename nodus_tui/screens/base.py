@@ -70,7 +70,10 @@ class ViewScreen(Screen[None]):
         super().__init__()
         self.services = services
         self._notice: tuple[Line, ...] = ()
+        self._notice_lines = 0
+        """Lines that the notice may take; 0 for as many as it needs, within reason."""
         self._notices_told = 0
+        self._lasting = False
         self._parts: dict[str, Widget] = {}
         self._stands = False
         """Whether the parts are there: data may come before."""
@@ -149,9 +152,12 @@ class ViewScreen(Screen[None]):
         *before, here = self.crumbs()
         ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, last=crumb == before[-1])))
         left = line(" ", Span("nodus", Tone.TITLE), *ways, muted(" › "), strong(here))
-        right = self.headline()
-        space = width - line_width(left) - line_width(right) - 1
-        return ((*left, Span(" " * space), *right),) if space > 0 else (left,)
+        news = self.services.feed.notices.words(self.key("notices"))
+        for right in (joined((news, self.headline())), news):
+            space = width - line_width(left) - line_width(right) - 1
+            if space > 0:
+                return ((*left, Span(" " * space), *right),)
+        return (left,)
 
     def _way_to(self, crumb: str, *, last: bool) -> Span:
         """A crumb; a click on it goes there, where it is a view that can be gone to or the one before this."""
@@ -180,7 +186,7 @@ class ViewScreen(Screen[None]):
             age = age_text(link.last_heard, now)
             return (line(Span(f" ! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),)
         if self._notice:
-            most = 4 if len(self._notice) == 1 else self.size.height * 2 // 3
+            most = self._notice_lines or (4 if len(self._notice) == 1 else self.size.height * 2 // 3)
             return clipped((line(" ", *each) for each in self._notice), width - 1, most)
         recorded = self.services.recorded()
         recorded_line = line(Span(f"● {recorded}", Tone.MARK)) if recorded else ()
@@ -190,9 +196,18 @@ class ViewScreen(Screen[None]):
         """Tell the person something in the status line, for a while."""
         self.tell(line(Span(text, tone)))
 
-    def tell(self, *lines: Line, lasting: bool = False) -> None:
+    def news(self, news: Line) -> None:
+        """Tell something that happened by itself, in a single line: whoever reads the table is not to lose their place."""
+        self.tell(news, most=1)
+
+    @property
+    def telling(self) -> bool:
+        """Whether a notice stands that will end by itself."""
+        return bool(self._notice) and not self._lasting
+
+    def tell(self, *lines: Line, lasting: bool = False, most: int = 0) -> None:
         """The same for what has several tones, or several lines. What is `lasting` stays until something else is told."""
-        self._notice = lines
+        self._notice, self._notice_lines, self._lasting = lines, most, lasting
         self._notices_told += 1
         told = self._notices_told
         if not self._stands:
@@ -312,6 +327,13 @@ class ViewScreen(Screen[None]):
     async def do_jump(self) -> None:
         """Go to a view by its name."""
         await self.app.run_action("jump")
+
+    def do_notices(self) -> None:
+        """List everything that was told."""
+        # Imported here: it knows the views.
+        from nodus_tui.screens.notices import show_notices  # noqa: PLC0415
+
+        show_notices(self)
 
     async def do_launch(self) -> None:
         """Choose, estimate and launch a spec file."""

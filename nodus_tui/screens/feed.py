@@ -15,6 +15,7 @@ from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
+from nodus_tui.view_state.notices import NoticesState
 from nodus_tui.view_state.sweep import SweepState
 from nodus_tui.view_state.sweeps import SweepsState
 
@@ -59,8 +60,9 @@ class LiveFeed:
         self.budgets = BudgetsState()
         self.sweeps = SweepsState()
         self.boxes = BoxesState()
-        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps, self.boxes)
-        """What the snapshot of the whole workspace and all events go into; a state of a new view is one more."""
+        self.notices = NoticesState(self.campaigns.rows, self.jobs.rows, self.sweeps.rows, self.budgets.rows)
+        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps, self.boxes, self.notices)
+        """What the snapshot of the whole workspace and all events go into; a state of a new view is one more. Notices are last."""
         self.groups: dict[str, GroupState] = {}
         self._open_sweeps: dict[str, SweepState] = {}
         self.connection = Connection("connecting")
@@ -83,6 +85,7 @@ class LiveFeed:
 
     async def reload(self) -> None:
         """Take the whole state anew, for the backend shows another time now. Raises NodusError when it cannot give it."""
+        self.notices.begin_anew()
         await self._load()
 
     async def _load(self) -> None:

@@ -16,9 +16,6 @@ from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import BUDGET_SIGNS, Sign
 
-_MOST_TOLD = 3
-"""Thresholds that one notice names."""
-
 
 def used_text(budget: Budget) -> str:
     """Percent of the limit that is spent, rounded down: only what is reached reads as reached, and a little reads as more than nothing."""
@@ -116,21 +113,17 @@ def searchable_budget(budget: Budget) -> Searchable:
 
 
 class BudgetsState:
-    """All budgets, the cursor up to which they are true, and what of them a person was not told yet."""
+    """All budgets, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
         self.rows: Rows[Budget] = Rows(BUDGET_COLUMNS, sort="used", descending=True)
         self.cursor = -1
         self.loaded = False
-        self._untold: dict[str, Line] = {}
 
     def load(self, snapshot: Snapshot) -> None:
-        """Take the budgets of a snapshot instead of what was known. What was reached while nobody listened is told as well."""
-        known = {budget.name: budget for budget in self.rows.items()}
+        """Take the budgets of a snapshot instead of what was known."""
         self.rows.clear()
         for budget in snapshot.budgets:
-            if self.loaded:
-                self._notice(known.get(budget.name), budget)
             self.rows.put(budget.name, budget)
         self.cursor = snapshot.cursor
         self.loaded = True
@@ -143,9 +136,7 @@ class BudgetsState:
         budget = budget_after(known, event)
         if budget is None:
             self.rows.remove(event.name)
-            self._untold.pop(event.name, None)
             return known is not None
-        self._notice(known, budget)
         self.rows.put(event.name, budget)
         return True
 
@@ -153,25 +144,9 @@ class BudgetsState:
         """Show the budgets that a filter keeps, or all."""
         self.rows.keep_only((lambda budget: chosen.keeps(searchable_budget(budget))) if chosen and chosen.conditions else None)
 
-    def _notice(self, old: Budget | None, new: Budget) -> None:
-        if new.status is None:
-            return
-        same_period = old is not None and old.status is not None and old.status.period_started_at == new.status.period_started_at
-        before = old.status.thresholds_told if same_period and old is not None and old.status is not None else ()
-        reached = [percent for percent in new.status.thresholds_told if percent not in before]
-        if reached:
-            self._untold[new.name] = line(Span(_notice_text(new, reached[-1]), sign_of(new).tone if reached[-1] >= 100 else Tone.WARN))
-
     def moving(self) -> bool:
         """Whether the end of some period comes nearer."""
         return any(budget.status is not None and budget.status.period_ends_at is not None for budget in self.rows.items())
-
-    def take_notices(self) -> Line:
-        """What is to be told now, each threshold once; empty where there is nothing."""
-        untold, self._untold = self._untold, {}
-        more = len(untold) - _MOST_TOLD
-        shown = [*untold.values()][:_MOST_TOLD]
-        return joined([*shown, *([line(muted(f"and {more} more budgets"))] if more > 0 else [])], "; ")
 
     def summary(self) -> Line:
         """How many budgets stand how."""
@@ -187,11 +162,6 @@ class BudgetsState:
             return ()
         words = f"{count} budgets block" if count > 1 else "1 budget blocks"
         return (Span(key, Tone.KEY, "do('budgets')"), Span(f" {BUDGET_SIGNS['blocking'].glyph} {words}", Tone.BAD, "do('budgets')"))
-
-
-def _notice_text(budget: Budget, percent: int) -> str:
-    limit = display_usd(budget.spec.limit_usd)
-    return f"! budget {budget.name} has reached {percent}%: {display_usd(_spent(budget))} of {limit} is spent"
 
 
 def budget_facts(budget: Budget, width: int) -> tuple[Line, ...]:

@@ -1,4 +1,4 @@
-from budget_records import BLOCKS, budget, changed, some_budgets
+from budget_records import budget, changed, some_budgets
 from console_records import NOW
 
 from nodus_tui.contract.events import Event, Snapshot
@@ -31,29 +31,6 @@ def test_signs_and_scopes_are_words() -> None:
         "watch": ("Over", "everything"),
         "new": ("Open", "everything"),
     }
-
-
-def test_a_threshold_is_told_once_when_an_event_brings_it() -> None:
-    state = loaded(budget(status={"thresholds_told": (50,)}))
-    assert state.take_notices() == ()  # It was told before this window opened.
-    assert state.fold(changed("month", 11, spentUSD="170.00", thresholdsTold=[50, 80]))
-    assert plain(state.take_notices()) == "! budget month has reached 80%: $170.00 of $200.00 is spent"
-    assert state.fold(changed("month", 12, spentUSD="171.00"))
-    assert state.take_notices() == ()
-    # The same status once more, in a snapshot after a lost link; and what was reached meanwhile.
-    state.load(Snapshot(cursor=13, budgets=(state.rows.item("month"),)))
-    assert state.take_notices() == ()
-    state.load(Snapshot(cursor=14, budgets=(budget(spent="200.00", status=BLOCKS),)))
-    assert "has reached 100%" in plain(state.take_notices())
-
-
-def test_thresholds_of_a_new_month_are_told_again_and_many_are_summed_up() -> None:
-    state = loaded(*(budget(f"b{number}", status={"thresholds_told": (50,)}) for number in range(5)))
-    for number in range(5):
-        assert state.fold(changed(f"b{number}", 11 + number, thresholdsTold=[50], periodStartedAt="2031-01-01T00:00:00Z"))
-    told = plain(state.take_notices())
-    assert told.count("has reached 50%") == 3
-    assert told.endswith("and 2 more budgets")
 
 
 def test_events_make_change_and_delete_budgets() -> None:

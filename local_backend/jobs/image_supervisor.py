@@ -13,6 +13,7 @@ import secrets
 import signal
 from collections.abc import Mapping
 from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,6 +58,7 @@ class _ImageJob:
         self._image = image
         self._journal = Journal(order)
         self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
+        self._log.begin_attempt(order.attempt, datetime.now(UTC))
         self._asked = asyncio.Event()
         """Set when somebody wants it to end."""
         self._reason = ""

@@ -82,9 +82,8 @@ def prepare(home: Path, record: JobRecord) -> Path:
     """Make its folder afresh, for its owner alone. Blocking. Raises OSError."""
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Work of an image's is what was fetched out of its container; a command's may be there before. Why a server ended is in its log.
-    again = record.attempt > 1 and record.job.serve is not None
-    for name in (*(() if again else (LOG_FOLDER,)), TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
+    # Work of an image's is what was fetched out of its container; a command's may be there before. Why an attempt ended is in its log.
+    for name in (*(() if record.attempt > 1 else (LOG_FOLDER,)), TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -156,6 +155,7 @@ def order_for(
         last_us=deadlines.last_us,
         grace_us=grace // timedelta(microseconds=1),
         log_bytes=log_bytes,
+        attempt=record.attempt,
         claims=list(claims),
         image=image,
     )

@@ -6,6 +6,7 @@ The first segment and the newest ones are kept; what lies between is dropped onc
 import contextlib
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -36,6 +37,15 @@ class LogWriter:
         with contextlib.suppress(OSError):
             for start in _segments(folder)[-1:]:  # Of an earlier attempt.
                 self.size = start + (folder / f"{start:020d}").stat().st_size
+
+    def begin_attempt(self, attempt: int, at: datetime) -> None:
+        """Tell in a line of its own that what follows is of another attempt than what is there; the first one needs none."""
+        if attempt == 1:
+            return
+        with contextlib.suppress(OSError):
+            if self.size and read_log(self._folder, -1, 1).data != b"\n":
+                self.write(b"\n")
+        self.write(f"=== attempt {attempt}, {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ===\n".encode())
 
     def write(self, data: bytes) -> None:
         """Append."""

@@ -53,6 +53,8 @@ class Order:
     grace_us: int
     log_bytes: int
     """Of the log on the disk, at most."""
+    attempt: int = 1
+    """The log goes on over all attempts, and each after the first begins with a line that tells so."""
     hidden: Sequence[str] = field(default_factory=list)
     """Device files that a command must not open."""
     claims: Sequence[int] = field(default_factory=list)

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -98,6 +99,7 @@ class Supervisor:
         """Whether this process had no child, dead or alive, when it last looked."""
         self._groups: tuple[Path, ...] = ()
         self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
+        self._log.begin_attempt(order.attempt, datetime.now(UTC))
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> NoReturn:

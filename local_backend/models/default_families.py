@@ -1,5 +1,5 @@
 """The families that every catalogue has, unless the configuration file says otherwise: the current models of two public providers, and a
-simulated one, so that a first campaign needs no key.
+simulated ones, so that a first campaign, and a first comparison, needs no key.
 
 The names of the former are those of the price database; an entry of the same family in the configuration file takes their place.
 """
@@ -22,5 +22,12 @@ DEFAULT_FAMILIES: tuple[ModelEntry, ...] = (
         name="simulated-1",
         price=TokenPrice(input_per_m_tok=Decimal("1.00"), output_per_m_tok=Decimal("5.00"), notional=True),
         simulated=SimulatedBehaviour(accuracy=0.7, invalid=0.05, latency_seconds=0.2, latency_spread=0.5, output_tokens=60, seed=1),
+    ),
+    ModelEntry(
+        family="simulated-weak",
+        provider="simulated",
+        name="simulated-weak-1",
+        price=TokenPrice(input_per_m_tok=Decimal("0.50"), output_per_m_tok=Decimal("2.50"), notional=True),
+        simulated=SimulatedBehaviour(accuracy=0.5, invalid=0.05, latency_seconds=0.1, latency_spread=0.5, output_tokens=60, seed=2),
     ),
 )

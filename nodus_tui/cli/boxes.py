@@ -1,10 +1,10 @@
-"""Sandboxes that `run` starts: waiting until they are up, and saying how they are entered."""
+"""Sandboxes on the command line: waiting until they are up, or have ended, and saying how they are entered."""
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
@@ -22,11 +22,13 @@ def enter_words(name: str) -> str:
     return f"`nodus-tui exec {name}` opens a shell in it, `nodus-tui kill sandbox/{name}` stops it"
 
 
-async def wait_until_up(backend: Backend, names: Sequence[str], output: str, *, quiet: bool, timeout: timedelta | None) -> Exit:
-    """Wait until each runs, or has ended; print them. An interruption ends the waiting only."""
+async def wait_for_sandboxes(
+    backend: Backend, names: Sequence[str], output: str, *, quiet: bool, timeout: timedelta | None, ended: bool = False
+) -> Exit:
+    """Wait until each runs or has ended, with `ended` until it has ended; print them. An interruption ends the waiting only."""
     with stop_on_signals(lambda _: None) as stop:
         asked = asyncio.ensure_future(stop.asked.wait())
-        everything = asyncio.ensure_future(_all_up(backend, names, quiet=quiet))
+        everything = asyncio.ensure_future(_all_there(backend, names, quiet=quiet, ended=ended))
         both: set[asyncio.Future[Any]] = {everything, asked}
         await asyncio.wait(both, timeout=None if timeout is None else timeout.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
         up, interrupted = everything.done(), asked.done()
@@ -39,19 +41,19 @@ async def wait_until_up(backend: Backend, names: Sequence[str], output: str, *, 
     _print(boxes, output)
     if not up:
         for name in names:
-            say(f"{name} is started all the same; `nodus-tui describe sandbox/{name}` says what it waits for")
+            say(f"{name} goes on all the same; `nodus-tui describe sandbox/{name}` says how it stands")
         return Exit.INTERRUPTED if interrupted else Exit.INFRASTRUCTURE
-    return gravest(tuple(_told(box) for box in boxes))
+    return gravest(tuple(_told(box, wanted="ended" if ended else "up") for box in boxes))
 
 
-async def _all_up(backend: Backend, names: Sequence[str], *, quiet: bool) -> None:
+async def _all_there(backend: Backend, names: Sequence[str], *, quiet: bool, ended: bool) -> None:
     cursor = (await backend.snapshot()).cursor
     waiting, told = set(names), dict.fromkeys(names, "")
     async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
         while True:
             for name in tuple(waiting):
                 status = _status(await _box(backend, name))
-                if status.phase != "Pending":
+                if status.ended or (status.phase == "Running" and not ended):
                     waiting.discard(name)
                 elif status.message and status.message != told[name] and not quiet:
                     told[name] = status.message
@@ -62,15 +64,18 @@ async def _all_up(backend: Backend, names: Sequence[str], *, quiet: bool) -> Non
                 pass
 
 
-def _told(box: Sandbox) -> Exit:
-    """Say how one stands, and what that means for a pipeline."""
+def _told(box: Sandbox, *, wanted: Literal["up", "ended"]) -> Exit:
+    """Say how one stands, and what that means for a pipeline: an end in order is none for who wanted it up."""
     status = _status(box)
     if status.phase == "Running":
         say(f"{box.name} runs; {enter_words(box.name)}")
         return Exit.DONE
     files = f"; `nodus-tui cp sandbox/{box.name}:` lists its files" if status.files_kept else ""
     say(f"{box.name} has ended ({status.message or status.reason or status.phase}){files}; `--as NAME` starts another one")
-    return Exit.CAP if status.reason in _CAP_REASONS else Exit.GATE if status.phase == "Stopped" else Exit.INFRASTRUCTURE
+    if status.reason in _CAP_REASONS:
+        return Exit.CAP
+    in_order = Exit.DONE if wanted == "ended" else Exit.GATE
+    return in_order if status.phase == "Stopped" else Exit.INFRASTRUCTURE
 
 
 def _print(boxes: Sequence[Sandbox], output: str) -> None:

@@ -111,12 +111,12 @@ def has_no_server(status: JobStatus) -> bool:
     return status.phase == "Pending" and status.reason == MODEL_SERVER_ENDED
 
 
-async def _until_ended(backend: Backend, name: str, *, log: Write | None) -> AnyJob:
-    """The job once it has ended, its outputs kept; or once nobody serves the model that it waits for."""
+async def _until_ended(backend: Backend, name: str, *, log: Write | None, after: int) -> AnyJob:
+    """The job once it has ended, its outputs kept; or once nobody serves the model that it waits for. Its log is shown from a place on."""
     cursor = (await backend.snapshot()).cursor
     job = await job_named(backend, name)
     follow = log is not None and not status_of(job).ended
-    copying = asyncio.ensure_future(copy_log(backend, name, log, follow=True)) if log is not None and follow else None
+    copying = asyncio.ensure_future(copy_log(backend, name, log, after=after, follow=True)) if log is not None and follow else None
     told = ""
     try:
         async with aclosing(cast("Any", backend.watch(after=cursor))) as batches:
@@ -146,8 +146,11 @@ async def wait_for_jobs(
     quiet: bool,
     timeout: timedelta | None = None,
     gate: Gate = NO_GATE,
+    after: int = 0,
 ) -> Exit:
-    """Wait until jobs have ended, their logs on stderr where asked for; print and judge them. An interruption ends the waiting only."""
+    """Wait until jobs have ended, their logs from a place on on stderr where asked for; print and judge them. An interruption ends the
+    waiting only.
+    """
     prefixed = len(names) > 1
 
     def log_of(name: str) -> Write | None:
@@ -155,7 +158,7 @@ async def wait_for_jobs(
 
     with stop_on_signals(lambda _: None) as stop:
         asked = asyncio.ensure_future(stop.asked.wait())
-        waits = [asyncio.ensure_future(_until_ended(backend, name, log=log_of(name))) for name in names]
+        waits = [asyncio.ensure_future(_until_ended(backend, name, log=log_of(name), after=after)) for name in names]
         everything = asyncio.ensure_future(asyncio.gather(*waits))
         both: set[asyncio.Future[Any]] = {everything, asked}
         await asyncio.wait(both, timeout=None if timeout is None else timeout.total_seconds(), return_when=asyncio.FIRST_COMPLETED)

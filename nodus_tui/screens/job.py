@@ -167,11 +167,11 @@ class JobScreen(ViewScreen):
             await acting.kill_job(self, job)
 
     async def do_retry(self) -> None:
-        """Try this job again; its log begins anew."""
+        """Try this job again; its log goes on."""
         if (job := self._there()) is not None and await acting.retry_job(self, job):
             self.reread()
 
     async def do_extend(self) -> None:
-        """Give this job a higher cap; where that begins another attempt, its log begins anew."""
+        """Give this job a higher cap; where that begins another attempt, its log goes on."""
         if (job := self._there()) is not None and await acting.extend_job(self, job):
             self.reread()

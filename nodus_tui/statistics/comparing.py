@@ -1,10 +1,10 @@
 """Groups, and cells of a sweep, compared by each task's mean score. Pure; docs/statistics.md says why never by two headline numbers."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nodus_tui.contract.results import GroupResults, PairedDifference, SolvedTasks
-from nodus_tui.contract.sweep_results import PooledCells
+from nodus_tui.contract.sweep_results import PooledCells, SweepResults
 from nodus_tui.statistics.paired import compare_paired, paired_interval
 
 
@@ -32,6 +32,46 @@ def compared_groups(first: GroupResults, second: GroupResults) -> PairedDifferen
     difference = compared(first.group, means_of_group(first), second.group, means_of_group(second))
     notes = (*difference.notes, *_grader_notes(first, second), *_group_notes(first), *_group_notes(second))
     return difference.model_copy(update={"notes": notes})
+
+
+def compared_pools(results: SweepResults, name: Callable[[PooledCells], str]) -> tuple[PairedDifference, ...]:
+    """How the first variant of a sweep differs from each other one; nothing where there are not two."""
+    if len(results.pooled) < 2:
+        return ()
+    first, *others = results.pooled
+    made = []
+    for other in others:
+        difference = compared(name(first), means_of_pool(first), name(other), means_of_pool(other))
+        notes = (*difference.notes, *_pool_notes(first, name(first), results), *_pool_notes(other, name(other), results))
+        made.append(difference.model_copy(update={"notes": notes}))
+    return tuple(made)
+
+
+def why_not_compared(results: SweepResults) -> str:
+    """Why the variants of a sweep cannot be compared task by task, as a sentence without its subject; empty where they can."""
+    kind = results.cells[0].kind if results.cells else ""
+    if kind == "Job":
+        return "its cells are Jobs, which have exit codes and outputs and no verdicts: `nodus-tui results` shows them beside each other"
+    if kind == "TrainingJob":
+        return "its cells are TrainingJobs, which tell figures of whole benchmarks: `nodus-tui results` shows them beside each other"
+    if not results.pooled:
+        return "its groups have no evaluation: their caller grades, and nothing of them is scored here"
+    return (
+        "" if len(results.pooled) > 1 else "it has one variant: its cells differ by shard or repetition only, and those are taken together"
+    )
+
+
+def _pool_notes(pool: PooledCells, name: str, results: SweepResults) -> tuple[str, ...]:
+    """What is to be known of one variant before it is compared."""
+    notes = []
+    mine = [cell for cell in results.cells if cell.name in set(pool.cells)]
+    coverage = pool.rate.coverage
+    if coverage.scored < coverage.total:
+        rest = "the others count nowhere" if all(cell.phase.ended for cell in mine) else "figures may still change"
+        notes.append(f"{name}: {coverage.scored} of {coverage.total} cases are scored; {rest}.")
+    if any(cell.simulated for cell in mine):
+        notes.append(f"{name} was answered by a simulated model: it says nothing about any real one.")
+    return tuple(notes)
 
 
 def compared(first: str, first_means: Mapping[str, float], second: str, second_means: Mapping[str, float]) -> PairedDifference:

@@ -300,7 +300,7 @@ def retry_job_question(job: AnyJob, now: datetime) -> Question:
     """Another attempt."""
     cost, cap = cost_now(job, now), cap_of(job)
     lines = (
-        line(f"It begins attempt {job_status(job).attempt + 1} in its work folder as it is, with a new log."),
+        line(f"It begins attempt {job_status(job).attempt + 1} in its work folder as it is; its log goes on."),
         line(strong(f"{display_usd(cost)} of {display_usd(cap)}"), " is spent; all attempts count under that cap."),
     )
     return Question(f"Try {job.name} again?", lines, "Retry")

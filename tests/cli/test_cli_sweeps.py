@@ -72,6 +72,7 @@ def test_run_gives_the_cells_what_they_come_to_together_and_a_comparison(workspa
     fair = results["pooled"][1]["rate"]["passRate"]
     assert (row["first"], row["second"], row["tasks"]) == ("agent=good", "agent=fair", 20)
     assert row["difference"] == pytest.approx(1 - fair)
+    assert [note.startswith("agent=") and "simulated model" in note for note in row["notes"]] == [True, True]
     (cells,) = json.loads(nodus("compare", "grid-1", "grid-2", "-o", "json").stdout)
     assert (cells["tasks"], cells["onlyFirst"]) == (10, 0)
     apart = json.loads(nodus("compare", "grid-1", "grid-3", "-o", "json").stdout)[0]
@@ -93,6 +94,15 @@ def test_run_gives_the_cells_what_they_come_to_together_and_a_comparison(workspa
     assert deleted.stdout == "deleted Sweep grid with its 4 cells\n"
     assert "grid-1" not in nodus("get", "groups").stdout
     assert nodus("results", "sweep/grid").exit_code == 2
+
+
+def test_what_cannot_be_compared_says_why(workspace: Workspace, nodus: Callable[..., Result]) -> None:
+    template = {"kind": "Job", "spec": {"command": ["true"], "maxCostUSD": "1"}}
+    spec = {"maxCostUSD": "5", "maxParallel": 2, "template": template, "matrix": {"parameters": {"N": [1, 2]}}}
+    sweep = {"apiVersion": "nodus.dev/v1", "kind": "Sweep", "metadata": {"name": "one"}, "spec": spec}
+    assert nodus("run", "-f", workspace.write(json.dumps(sweep), "one.yaml"), "-q").exit_code == 0
+    done = nodus("compare", "sweep/one")
+    assert (done.exit_code, "one cannot be compared task by task: its cells are Jobs" in done.stderr) == (2, True), done.stderr
 
 
 def test_a_stall_is_exit_3_and_caps_are_extended_where_the_sweep_has_the_money(workspace: Workspace, nodus: Callable[..., Result]) -> None:

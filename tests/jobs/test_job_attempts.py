@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 
 pytestmark = pytest.mark.timeout(60)
 
-_SECOND_TRY = "if test -e half; then echo whole > whole; else echo half > half; exit 7; fi"
+_SECOND_TRY = "if test -e half; then echo whole > whole; echo second; else echo half > half; printf first; exit 7; fi"
 
 
 def retry(name: str = "work") -> RetryJob:
@@ -44,6 +45,9 @@ async def test_a_retry_goes_on_in_the_same_folder_and_counts_under_the_same_cap(
         assert (second.phase, second.attempt, [each.path for each in second.outputs]) == ("Succeeded", 2, ["half", "whole"])
         record = await record_of(backend)
         assert record.cost_before > 0
+        earlier = await backend.job_log("work")
+        later = await backend.job_log("work", after=earlier.next_offset)
+        assert re.fullmatch(r"first\n=== attempt 2, [-0-9]{10} [:0-9]{8} UTC ===\nsecond\n", earlier.text + later.text)
         assert second.cost_usd > first.cost_usd
         assert "has succeeded" in await refused(backend, retry())
         assert "nothing left to pay for" in await refused(backend, extend("2"))

@@ -125,7 +125,13 @@ async def test_files_go_in_and_come_out_whole(place: DetachedWorkspace, box: str
     assert (await nodus(place, "cp", f"sandbox/{box}:project/large", str(back))).returncode == 0
     assert back.read_bytes() == large
     assert (await nodus(place, "cp", f"sandbox/{box}:a", f"sandbox/{box}:b")).returncode == 2
+    up = await nodus(place, "wait", f"sandbox/{box}", "-o", "json")
+    assert (up.returncode, json.loads(up.stdout)["status"]["phase"]) == (0, "Running"), up.stderr
+    assert (await nodus(place, "wait", "--for", "ended", "--timeout", "1s", f"sandbox/{box}")).returncode == 4
     assert (await nodus(place, "kill", "--yes", box)).returncode == 0
+    ended = await nodus(place, "wait", "--for", "ended", f"sandbox/{box}")
+    assert (ended.returncode, "has ended" in ended.stderr) == (0, True), ended.stderr
+    assert (await nodus(place, "wait", f"sandbox/{box}")).returncode == 1
     after = json.loads((await nodus(place, "cp", f"sandbox/{box}:project/deep", "-o", "json")).stdout)
     assert [each["path"] for each in after] == ["project/deep", "project/deep/tool"]
     gone = await nodus(place, "cp", str(folder), f"sandbox/{box}:")

@@ -11,7 +11,7 @@ from sweep_records import AGENTS, SHARDS, cell, cell_changed, cells, ended_cell,
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.sweep_results import SweepAxis
-from nodus_tui.statistics.comparing import compared, means_of_group
+from nodus_tui.statistics.comparing import compared, compared_pools, means_of_group, why_not_compared
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.cells import line_width, plain
 from nodus_tui.view_state.columns import place
@@ -193,6 +193,19 @@ def test_comparing_tells_the_paired_difference_and_that_of_all_shards() -> None:
     said = [plain(each) for each in comparison_lines(first, second, difference, pools, NOW)]
     assert any(each.startswith("shootout-01 − shootout-02: -25.0 points") and "20 tasks that both" in each for each in said)
     assert any(each.startswith("agent plain − agent careful: ") and "54 tasks" in each for each in said)
+
+
+def test_what_of_a_sweep_cannot_be_compared_says_why_and_what_can_says_what_to_know_first() -> None:
+    whole = results()
+    assert why_not_compared(whole) == ""
+    (difference,) = compared_pools(whole, lambda pool: str(pool.axes["agent"]))
+    assert (difference.first, difference.second) == AGENTS
+    assert any("cases are scored; figures may still change." in note for note in difference.notes)
+    assert "its groups have no evaluation" in why_not_compared(whole.model_copy(update={"pooled": ()}))
+    assert "it has one variant" in why_not_compared(whole.model_copy(update={"pooled": whole.pooled[:1]}))
+    for kind in ("Job", "TrainingJob"):
+        cells = tuple(cell.model_copy(update={"kind": kind}) for cell in whole.cells)
+        assert f"its cells are {kind}s" in why_not_compared(whole.model_copy(update={"cells": cells, "pooled": ()}))
 
 
 def test_cells_on_different_tasks_are_not_compared_as_if_they_were_alike() -> None:

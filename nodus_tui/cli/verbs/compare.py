@@ -8,8 +8,9 @@ from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.sweep_texts import pool_name
 from nodus_tui.cli.targets import split_target
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.results import PairedDifference
-from nodus_tui.statistics.comparing import compared, compared_groups, difference_text, means_of_pool, solved_text
+from nodus_tui.statistics.comparing import compared_groups, compared_pools, difference_text, solved_text, why_not_compared
 from nodus_tui.text import safe_text
 
 _TITLES = ("FIRST", "SECOND", "FIRST − SECOND", "UNPAIRED SE", "CORRELATION", "LEFT OUT")
@@ -34,14 +35,14 @@ def command(targets: tuple[str, ...], output: str) -> int:
 
     async def ask(backend: Backend) -> list[PairedDifference]:
         if sweeps:
-            pools = [(pool_name(pool), means_of_pool(pool)) for pool in (await backend.sweep_results(sweeps[0])).pooled]
-            return [compared(*pools[0], *each) for each in pools[1:]]
+            results = await backend.sweep_results(sweeps[0])
+            if problem := why_not_compared(results):
+                raise NodusError(ErrorCode.NOT_SUPPORTED, f"{results.sweep} cannot be compared task by task: {problem}")
+            return list(compared_pools(results, pool_name))
         first, *others = [await backend.results(name) for _, name in kinds]
         return [compared_groups(first, each) for each in others]
 
     differences = with_backend("look", ask)
-    if not differences:
-        raise click.UsageError(f"{sweeps[0]} has one variant, or its cells are jobs: there is nothing to compare")
     emit(_text(differences, output))
     return 0
 

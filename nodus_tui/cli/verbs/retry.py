@@ -112,11 +112,13 @@ def retry_job(target: str, why: str, output: str, gate: Gate, *, no_wait: bool, 
 
     async def wait(backend: Backend) -> int:
         (action,) = await plan(backend)
+        # What earlier attempts wrote was there to be read before.
+        written = (await backend.job_log(action.name, after=-1)).size
         say((await backend.act(action)).message)
         job = await job_named(backend, action.name)
         if isinstance(job, Job) and job.spec.serve is not None:
             say(server_words(job.name, job.spec.serve))
             return Exit.DONE
-        return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet, gate=gate)
+        return await wait_for_jobs(backend, (action.name,), output, logs=True, quiet=quiet, gate=gate, after=written)
 
     return act(plan, "json" if output == "json" else "table") if no_wait else with_backend("work", wait)

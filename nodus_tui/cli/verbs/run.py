@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from nodus_tui.cli.boxes import enter_words, wait_until_up
+from nodus_tui.cli.boxes import enter_words, wait_for_sandboxes
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
@@ -199,7 +199,7 @@ async def _wait_for_all(backend: Backend, outcome: ApplyOutcome, options: WaitOp
     if not options.quiet:
         _tell_servers(servers)
     boxes = _applied_boxes(outcome)
-    codes = [await wait_until_up(backend, boxes, options.output, quiet=options.quiet, timeout=options.timeout)] if boxes else []
+    codes = [await wait_for_sandboxes(backend, boxes, options.output, quiet=options.quiet, timeout=options.timeout)] if boxes else []
     codes += [Exit(await _wait(backend, outcome, options))] if _launched(outcome)[0] and Exit.INTERRUPTED not in codes else []
     if _applied_sweeps(outcome) and Exit.INTERRUPTED not in codes:
         codes.append(await run_sweeps(backend, outcome, options))

@@ -1,9 +1,10 @@
-"""`wait`: until a group, a job or a sweep has ended, or stands stalled. It starts the workspace's scheduler where none runs."""
+"""`wait`: until a group, a job or a sweep has ended, or stands stalled, or a Sandbox runs. It starts the workspace's scheduler where none runs."""
 
 from datetime import timedelta
 
 import click
 
+from nodus_tui.cli.boxes import wait_for_sandboxes
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.jobs import wait_for_jobs
@@ -42,6 +43,7 @@ def command(
     quiet: bool,
 ) -> int:
     """Wait until each NAME, a group, a job (job/NAME, tj/NAME) or a sweep (sweep/NAME), has ended, or unless --for ended stands stalled.
+    A Sandbox (sandbox/NAME) is waited for until it runs, with --for ended until it has ended.
 
     Then print the results and judge them as `run` does. A job that succeeded passes.
 
@@ -55,7 +57,11 @@ def command(
         named = tuple(name for kind, name in kinds if kind == "AgentGroup")
         jobs = tuple(name for kind, name in kinds if kind in JOB_WORDS)
         sweeps = tuple(name for kind, name in kinds if kind == "Sweep")
+        boxes = tuple(name for kind, name in kinds if kind == "Sandbox")
         codes = [await wait_and_report(backend, named, options)] if named else []
+        if boxes and Exit.INTERRUPTED not in codes:
+            ended = what == "ended"
+            codes.append(await wait_for_sandboxes(backend, boxes, output, quiet=quiet, timeout=timeout, ended=ended))
         if sweeps and Exit.INTERRUPTED not in codes:
             codes.append(await wait_for_sweeps(backend, sweeps, options))
         if jobs and Exit.INTERRUPTED not in codes:
@@ -69,8 +75,8 @@ async def _kind(backend: Backend, target: str) -> tuple[str, str]:
     """What a target means, as kind and name: a job only where it says so or there is no group of that name."""
     if "/" in target:
         kind, name = split_target(target)
-        if kind not in {"AgentGroup", "Sweep"} and kind not in JOB_WORDS:
-            raise click.UsageError(f"{target} is neither a group nor a job nor a sweep")
+        if kind not in {"AgentGroup", "Sweep", "Sandbox"} and kind not in JOB_WORDS:
+            raise click.UsageError(f"{target} is neither a group nor a job nor a sweep nor a Sandbox")
         return kind, name
     try:
         await backend.get("AgentGroup", target)

@@ -1,24 +1,21 @@
 """What goes to stdout: tables for people, JSON, YAML and CSV for programs. Foreign text is made safe here for a terminal."""
 
-import csv
-import io
-import json
-import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from nodus_tui import result_formats
 from nodus_tui.cli.failures import discard_stdout
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.result_formats import Row, escaped, json_text
 from nodus_tui.text import cut, safe_text, width_of
 
-Row = Mapping[str, JsonValue]
+__all__ = ["Row", "csv_text", "emit", "json_text", "pairs_text", "resources_yaml", "table_text", "yaml_text"]
 
 _GAP = "  "
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def emit(text: str) -> None:
@@ -36,11 +33,6 @@ def emit(text: str) -> None:
         raise NodusError(ErrorCode.UNAVAILABLE, f"standard output cannot be written: {error.strerror or error}") from error
 
 
-def json_text(value: JsonValue) -> str:
-    """JSON with every control and direction character escaped, so that it is the same value and harmless on a terminal."""
-    return _escaped(json.dumps(value, indent=2, ensure_ascii=False))
-
-
 def yaml_text(documents: Sequence[JsonValue]) -> str:
     """One YAML document each."""
     import yaml  # noqa: PLC0415 - YAML is loaded when YAML is asked for
@@ -52,37 +44,19 @@ def yaml_text(documents: Sequence[JsonValue]) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
 
     Dumper.add_representer(str, text_node)
-    return _escaped(yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1 << 30, default_flow_style=False))
+    return escaped(yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1 << 30, default_flow_style=False))
 
 
 def resources_yaml(resources: Sequence[Resource]) -> str:
     """Resources as YAML that loads again, one document each."""
     from nodus_tui.contract.spec_loading.dump import dump_yaml  # noqa: PLC0415 - YAML is loaded when YAML is asked for
 
-    return _escaped(dump_yaml(resources))
-
-
-def _escaped(text: str) -> str:
-    """JSON or YAML with the characters that a terminal obeys as escapes: they stand within double quotes only, so it is the same value."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return escaped(dump_yaml(resources))
 
 
 def csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Comma-separated values with a line of names (RFC 4180, lines ended by a newline); null is empty."""
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(columns)
-    on_screen = sys.stdout.isatty()
-    for row in rows:
-        cells = ["" if row.get(name) is None else _plain(row[name]) for name in columns]
-        writer.writerow([safe_text(cell) for cell in cells] if on_screen else cells)
-    return target.getvalue()
-
-
-def _plain(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Comma-separated values with a line of names; on a terminal what it would obey is made safe."""
+    return result_formats.csv_text(rows, columns, safe_text if sys.stdout.isatty() else str)
 
 
 def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[str] = frozenset()) -> str:

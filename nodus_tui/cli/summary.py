@@ -7,6 +7,7 @@ from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, ya
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import CaseState, Verdict
 from nodus_tui.contract.results import CaseResult, GroupResults
+from nodus_tui.result_formats import case_table
 from nodus_tui.statistics.coverage import cost_each_words, unscored_words
 from nodus_tui.statistics.format import interval_words, pass_rate_text
 from nodus_tui.view_state.figures import exact_span_text
@@ -25,8 +26,7 @@ def results_text(results: tuple[GroupResults, ...], output: str) -> str:
     if output == "yaml":
         return yaml_text([each.to_document() for each in results])
     if output == "csv":
-        names = ["group", *(field.alias or name for name, field in CaseResult.model_fields.items())]
-        return csv_text([{"group": each.group, **case.to_document()} for each in results for case in each.results], names)
+        return csv_text(*case_table(results))
     return "\n\n".join(f"{cases_table(each)}\n\n{summary_text(each)}" for each in results)
 
 

@@ -14,6 +14,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.web.access import PROTOCOL, Identify, Visitor, key_of_header, key_of_protocols, origin_allowed, terminal_size
+from nodus_tui.web.connections import Guests
 from nodus_tui.web.process import ConsoleProcess
 
 _log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ _KNOWN_SECONDS = 5.0
 """How often it is looked whether the key of an open console is still somebody's."""
 _MESSAGE_BYTES = 65_536
 """Of one message of a browser: what somebody pastes."""
+_HANDSHAKE_SECONDS = 10.0
 _REASON_BYTES = 120
 """Of the reason with which a socket is closed, as the protocol allows it."""
 
@@ -87,6 +89,7 @@ class WebServer:
     def __init__(self, options: WebOptions) -> None:
         self._options = options
         self._open = 0
+        self.guests = Guests()
         self._ending = False
         self.consoles: set[ConsoleProcess] = set()
         """Those that are open."""
@@ -106,6 +109,7 @@ class WebServer:
         visitor = self._options.identify(key_of_header(request.headers.get("Authorization", "")))
         if visitor is None:
             return web.json_response({"detail": "This key is not known here."}, status=401)
+        self.guests.is_known(request.transport)
         if self._open >= self._options.most:
             return web.json_response({"detail": self._full()}, status=503)
         return web.json_response({"name": visitor.name, "role": visitor.role})
@@ -123,6 +127,7 @@ class WebServer:
         visitor = options.identify(key)
         if visitor is None:
             raise web.HTTPUnauthorized(text="this key is not known here\n")
+        self.guests.is_known(request.transport)
         view = request.query.get("view", "") or options.view
         if not options.knows_view(view):
             raise web.HTTPBadRequest(text="there is no such view\n")
@@ -233,19 +238,36 @@ async def serving_consoles(options: WebOptions) -> AsyncIterator[tuple[WebServer
     server = WebServer(options)
     runner = web.AppRunner(server.application, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
     await runner.setup()
+    listener: asyncio.Server | None = None
     try:
-        site = web.TCPSite(runner, options.host, options.port, ssl_context=_tls(options))
-        try:
-            await site.start()
-        except OSError as error:
-            place = f"{options.host}:{options.port}"
-            raise NodusError(ErrorCode.UNAVAILABLE, f"nothing can be served at {place}: {error.strerror or error}") from error
-        port: int = runner.addresses[0][1]
+        listener = await _listening(runner, server, options)
+        port: int = listener.sockets[0].getsockname()[1]
         yield server, port
     finally:
+        if listener is not None:
+            listener.close()
         await server.end()
         with suppress(TimeoutError):
             await runner.cleanup()
+
+
+async def _listening(runner: web.AppRunner, server: WebServer, options: WebOptions) -> asyncio.Server:
+    tls = _tls(options)
+    if runner.server is None:
+        raise RuntimeError("the server was not set up")
+    protocols = server.guests.watched(runner.server)
+    try:
+        return await asyncio.get_running_loop().create_server(
+            protocols,
+            options.host,
+            options.port,
+            ssl=tls,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS if tls is not None else None,
+            reuse_address=True,
+        )
+    except OSError as error:
+        place = f"{options.host}:{options.port}"
+        raise NodusError(ErrorCode.UNAVAILABLE, f"nothing can be served at {place}: {error.strerror or error}") from error
 
 
 def _tls(options: WebOptions) -> ssl.SSLContext | None:

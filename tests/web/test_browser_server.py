@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import nodus_tui.web.process
 import nodus_tui.web.server
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.web.access import Visitor
+from nodus_tui.web.connections import Guests
 from nodus_tui.web.server import FAILED, FULL, REVOKED, WebOptions, WebServer, serving_consoles
 
 pytest.importorskip("textual_serve")
@@ -241,3 +242,37 @@ async def test_what_cannot_be_served_is_said() -> None:
     with pytest.raises(NodusError, match="cannot be used"):
         async with serving(certificate=Path(__file__), key=Path(__file__)):
             pass
+
+
+async def test_connections_without_a_key_are_few_and_do_not_last_and_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodus_tui.web.server, "Guests", lambda: Guests(most=3, seconds=60))
+    async with serving() as place, place.socket() as console:
+        await first_words(console)
+        port = int(place.url.rpartition(":")[2])
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        # The oldest go, to their holders' knowledge; who has a key comes in all the same, and who is in stays.
+        for reader, _ in held[:2]:
+            with suppress(ConnectionResetError):
+                assert await reader.read(1) == b""
+        assert not held[4][0].at_eof()
+        async with place.client.get(f"{place.url}/session", headers={"Authorization": "Bearer ann-key"}) as answer:
+            assert answer.status == 200
+        await console.send_str('["ping", "there"]')
+        async with asyncio.timeout(20):
+            while (message := await console.receive()).type is not aiohttp.WSMsgType.TEXT:
+                assert message.type is aiohttp.WSMsgType.BINARY
+        for _, writer in held:
+            writer.close()
+
+
+async def test_a_connection_on_which_no_key_is_shown_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodus_tui.web.server, "Guests", lambda: Guests(seconds=0.05))
+    async with serving() as place:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(place.url.rpartition(":")[2]))
+        writer.write(b"GET / HTTP/1.1\r\nHost: slow\r\n")
+        async with asyncio.timeout(20):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+        async with place.socket() as console:
+            await first_words(console)

@@ -181,6 +181,11 @@ class DeviceDesk:
 
     # Asking.
 
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether anybody has a place in the queue."""
+        return bool(self._allocator.waiting)
+
     def ask(self, key: str, who: str, wanted: Wanted) -> Offer | Waits | None:
         """What may be taken now, or why nothing may; None where the machine is looked at first: `change` tells when it was.
 

@@ -50,6 +50,7 @@ _LOOK_SECONDS = 0.2
 """How often the reports of running jobs are looked at."""
 _KILL_PATIENCE = timedelta(seconds=40)
 """How long after its grace a killed job's end is waited for."""
+_FOR_THE_MACHINE = frozenset({"WaitingForMachine", "WaitingForDevice", "WaitingForPort"})
 _NEVER_STARTED = "it was stopped before it started"
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -212,7 +213,7 @@ class JobEngine:
                 # Its image is here now; or the scheduler before this one died between the start and its booking.
                 await self._booked_start(record, report)
             if not record.stop:
-                await self.servers.look(record)
+                await self.servers.look(record, wanted_by_others=self._somebody_waits())
                 await self._listen(record)
             await self._look_after_devices(record)
             if record.stop:
@@ -223,6 +224,11 @@ class JobEngine:
             await self._tell(record, self._counted(record))
         else:
             self._begin(record, self._lose(record))
+
+    def _somebody_waits(self) -> bool:
+        """Whether anybody waits for what running jobs have of this machine."""
+        waiting = (each.reason for each in self._jobs.values() if each.phase == "Pending")
+        return self._devices.somebody_waits or any(reason in _FOR_THE_MACHINE for reason in waiting)
 
     async def _listen(self, record: JobRecord) -> None:
         """Take what its command tells of itself."""

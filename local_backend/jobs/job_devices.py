@@ -49,6 +49,11 @@ class JobDevices:
 
     # Waiting.
 
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether anybody, job or not, waits for devices."""
+        return self._desk.somebody_waits
+
     def ask(self, record: JobRecord) -> Ready | Waits | None:
         """Whether it may start now; None where the machine must be looked at first. Who waits has a place in the queue from then on."""
         wanted = self._wanted(record)

@@ -83,7 +83,12 @@ def prepare(home: Path, record: JobRecord) -> Path:
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Work of an image's is what was fetched out of its container; a command's may be there before. Why an attempt ended is in its log.
-    for name in (*(() if record.attempt > 1 else (LOG_FOLDER,)), TEMPORARY_FOLDER, KEPT_FOLDER, *((WORK_FOLDER,) if record.job.image else ())):
+    for name in (
+        *(() if record.attempt > 1 else (LOG_FOLDER,)),
+        TEMPORARY_FOLDER,
+        KEPT_FOLDER,
+        *((WORK_FOLDER,) if record.job.image else ()),
+    ):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)

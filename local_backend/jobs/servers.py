@@ -9,6 +9,7 @@ from datetime import datetime
 
 from local_backend.jobs.deadlines import LEAST_US, affordable_us
 from local_backend.jobs.endings import Ending
+from local_backend.jobs.expected import expected_users
 from local_backend.jobs.health import HealthChecks, HealthWatch
 from local_backend.jobs.order import Report, StopReason
 from local_backend.jobs.ports import LOOPBACK
@@ -154,8 +155,8 @@ class Servers:
         standing.keep(record)
         record.reason, record.message = "Starting", words(serve, standing, record.started_at)
 
-    async def look(self, record: JobRecord) -> None:
-        """Take what its health checks met, and decide whether it stays up."""
+    async def look(self, record: JobRecord, *, wanted_by_others: bool = False) -> None:
+        """Take what its health checks met, and decide whether it stays up. What somebody else waits for is not kept for cells to come."""
         serve = serving_of(record)
         if serve is None or record.phase not in {"Running", "Serving"}:
             return
@@ -167,6 +168,8 @@ class Servers:
         if watch.problem is not None:
             _take(standing, watch.problem, now)
         standing.users = self.users_of(serve)
+        if not standing.users and not wanted_by_others:
+            standing.users = (await expected_users(self._store)).get(serve.family, ())
         idle = not standing.users and not serve.keep
         standing.idle_since = (standing.idle_since or time_text(now) or "") if idle else ""
         stop = _stop_reason(serve, standing, record, now, checked=watch.problem is not None)
@@ -253,10 +256,13 @@ class Servers:
     async def leave(self, unfinished: Sequence[JobRecord]) -> list[JobRecord]:
         """The scheduler goes, and nobody would stop a server that nobody uses: gives those that are to be told to stop now."""
         await self._find_users(unfinished)
+        expected = await expected_users(self._store)
         unused = []
         for record in unfinished:
             serve = serving_of(record)
-            if serve is not None and record.token and not serve.keep and not self.users_of(serve) and not record.stop:
+            if serve is None or not record.token or serve.keep or record.stop:
+                continue
+            if not self.users_of(serve) and serve.family not in expected:
                 record.stop, record.message = NO_LONGER_USED, _STOPPING["NoLongerUsed"]
                 await self._tell(record)
                 unused.append(record)

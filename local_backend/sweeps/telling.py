@@ -172,6 +172,8 @@ def _usd(nano: int) -> str:
 def sweep_fields(sweep: OpenSweep) -> dict[str, JsonValue]:
     """The status of a sweep under the contract's names."""
     record, book, cells = sweep.record, sweep.book, sweep.cells.values()
+    # What a budget stopped holds its cap, for it goes on by itself; going it is not.
+    held = sum(sweep.cells[name].phase is GroupPhase.STALLED for name in book.names(CellState.GOING))
     return {
         "phase": record.phase.value,
         "reason": record.reason,
@@ -179,8 +181,8 @@ def sweep_fields(sweep: OpenSweep) -> dict[str, JsonValue]:
         "cells": len(sweep.cells),
         "ended": len(book.names(CellState.ENDED)),
         "failed": sum(cell.broken for cell in cells if book.state(cell.name) is CellState.ENDED),
-        "going": book.going,
-        "stalled": len(book.names(CellState.STALLED)),
+        "going": book.going - held,
+        "stalled": len(book.names(CellState.STALLED)) + held,
         "capUSD": _usd(book.cap),
         "costUSD": _usd(book.spent),
         "spentUSD": _usd(book.settled),

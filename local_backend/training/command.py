@@ -55,8 +55,8 @@ class Places:
 
     @property
     def environment(self) -> Path:
-        """The task that asks an Environment's prompts."""
-        return self.work / "environment"
+        """The task that asks an Environment's prompts. A folder called like the task would be taken for it, with a warning."""
+        return self.work / "prompts"
 
 
 def harness_arguments(order: EvaluationOrder, fetched: Fetched, places: Places, *, device: str) -> list[str]:

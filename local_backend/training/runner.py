@@ -232,7 +232,12 @@ class Evaluation:
         environ = {name: value for name, value in self.environ.items() if name not in order.fetching_variables and name != VARIABLE}
         key = environ.pop(order.model.key_variable, "") if order.model.key_variable else ""
         environ |= OFFLINE
-        environ |= {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": str(max(1, int(order.cpus / devices)))}
+        # Advice about what is not installed, a served model's harness has no torch, is none for whoever reads the log.
+        environ |= {
+            "PYTHONUNBUFFERED": "1",
+            "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+            "OMP_NUM_THREADS": str(max(1, int(order.cpus / devices))),
+        }
         if key:
             environ["OPENAI_API_KEY"] = key
         if order.environment is not None and "TMPDIR" in environ:

@@ -18,6 +18,8 @@ _IDLE_SECONDS = 0.5
 _TAIL_BYTES = 16_384
 _SENTENCE = 500
 _KILLED = -9
+_NOISE = re.compile(rb"fatal: not a git repository \(or any of the parent directories\): \.git\n?")
+"""What git answers when the harness asks it which commit the work folder is at. It is no failure, and reads like one."""
 
 
 class HarnessError(Exception):
@@ -72,6 +74,7 @@ def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: C
         data = os.read(output, _PIPE_BYTES)
         if not data:
             return
+        data = _NOISE.sub(b"", data)
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         found.tail = (found.tail + data)[-_TAIL_BYTES:]

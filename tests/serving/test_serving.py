@@ -59,6 +59,18 @@ async def test_groups_at_once_and_after_each_other_share_one_start(tmp_path: Pat
         await backend.act(Kill(kind="Job", name="server"))
 
 
+async def test_it_lasts_from_cell_to_cell_of_a_sweep_and_ends_after_the_last(tmp_path: Path) -> None:
+    """It would be stopped as soon as nobody uses it; the cells come one after another, and between two of them nobody does."""
+    async with workspace(tmp_path) as backend:
+        template = {"kind": "AgentGroup", "spec": group(tasks=2)["spec"]}
+        spec = {"maxCostUSD": "50", "maxParallel": 1, "template": template, "matrix": {"shards": 3}}
+        sweep = {"apiVersion": "nodus.dev/v1", "kind": "Sweep", "metadata": {"name": "grid"}, "spec": spec}
+        await backend.apply(specs(tmp_path, server(tmp_path / "server"), agent(), sweep))
+        ended = await until(backend, name="server")
+        assert (ended.phase, ended.reason, ended.attempt) == ("Succeeded", "NoLongerUsed", 1)
+        assert [(await at_rest(backend, f"grid-{cell}")).verdicts for cell in (1, 2, 3)] == [{"Correct": 2}] * 3
+
+
 async def test_alone_it_waits_for_a_group_and_costs_nothing(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
         await backend.apply(specs(tmp_path, server(tmp_path / "server")))

@@ -67,7 +67,7 @@ async def test_its_prompts_are_answered_and_graded_and_no_answer_reaches_the_har
         given = (await output(backend, "harness/results_now.json"))["seen"]["arguments"]
         assert (given["tasks"], given["batch_size"], given["predict_only"], given["limit"]) == (["environment"], 2, True, None)
         assert given["apply_chat_template"]
-        asked = json.loads((place.folder / "home" / "jobs" / "score" / "work" / "environment" / "environment.yaml").read_text())
+        asked = json.loads((place.folder / "home" / "jobs" / "score" / "work" / "prompts" / "environment.yaml").read_text())
         assert asked["generation_kwargs"] == {"until": [], "do_sample": False, "max_gen_toks": 32}
         # The answer that the model gave itself is no secret; where it is not given, nothing of the job has it.
         secret = [

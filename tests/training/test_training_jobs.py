@@ -88,6 +88,8 @@ async def test_the_filter_keeps_samples_by_their_fields_before_they_are_counted(
         given = (await seen(backend))["arguments"]
         assert (given["samples"], given["limit"]) == ({"sums": [1, 3, 5, 7]}, None)
         assert status.scores[0].samples == 4
+        log = await log_of(backend)
+        assert ("STAND-IN, rank 0" in log, "not a git repository" in log) == (True, False), "what is no failure is not told like one"
 
 
 async def test_a_filter_that_keeps_nothing_is_told(place: TrainingPlace) -> None:

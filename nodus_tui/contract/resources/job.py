@@ -122,7 +122,9 @@ class ServingStatus(ContractModel):
     since: UTCTime | None = None
     """Since when it answers, or does not any more."""
     users: tuple[str, ...] = ()
-    """Groups, and jobs as `job/NAME`, that are at work and name its family."""
+    """Groups, and jobs as `job/NAME`, that are at work and name its family; where there are none, running sweeps whose next cells do, as
+    `sweep/NAME`.
+    """
     stops_at: UTCTime | None = None
     """When it is stopped if nobody comes to use it."""
     restarts: int = 0

@@ -170,9 +170,11 @@ class SweepStatus(ContractModel):
     failed: int = 0
     """Of those, cells that a retry would run again: killed, failed, or with cases that ended unscored."""
     going: int
-    """Cells that hold one of the `maxParallel` places, and their whole caps."""
+    """Cells at work: each holds one of the `maxParallel` places, and its whole cap."""
     stalled: int = 0
-    """Cells all of whose unfinished cases wait at caps: they hold what they spent, and no place."""
+    """Cells that do not go on for now. Those all of whose unfinished cases wait at caps hold what they spent, and no place; those that a
+    budget stopped, or that wait for their model, go on by themselves, and so hold their places and their whole caps.
+    """
     cap_usd: USD
     """The cap in force."""
     cost_usd: USD
@@ -180,7 +182,7 @@ class SweepStatus(ContractModel):
     spent_usd: USD
     """By cells that are not going."""
     reserved_usd: USD
-    """The caps of the cells that are going."""
+    """The caps of the cells that hold places."""
     left_usd: USD
     needed_cap_usd: USD | None = None
     """While cells cannot start for the sweep's cap: the least cap that gives all of them room."""

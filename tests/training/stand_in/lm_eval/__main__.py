@@ -58,6 +58,7 @@ def main() -> None:
     includes = json.loads(Path(given.config).read_text(encoding="utf-8"))["include_path"] if given.config else given.include_path
     loaded = TaskManager([includes] if isinstance(includes, str) else includes).load(given.tasks)["tasks"]
     print(f"STAND-IN, rank {rank}", file=sys.stderr)
+    print("fatal: not a git repository (or any of the parent directories): .git", file=sys.stderr, flush=True)
     if "raises" in how:
         print("Traceback (most recent call last):\n  in a file\n" + how["raises"], file=sys.stderr)
         raise SystemExit(1)

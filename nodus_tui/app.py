@@ -409,7 +409,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
         def chosen(action_id: str | None) -> None:
             if action_id is not None:
-                self.action_go_to(action_id)
+                screen.run_action_id(action_id)
 
         self.push_screen(JumpDialog(screen.VIEW, self.clock), chosen)
 

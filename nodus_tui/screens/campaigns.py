@@ -10,6 +10,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.result_ways import show_group_results
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import group_detail, status_of
@@ -86,6 +87,11 @@ class CampaignsScreen(TableScreen[AgentGroup]):
     def open_item(self, item: AgentGroup) -> None:
         """The group and its runs."""
         self.app.push_screen(GroupScreen(self.services, item.name))
+
+    def do_results(self) -> None:
+        """The results of the selected group."""
+        if (group := self.selected()) is not None:
+            show_group_results(self, group.name)
 
     async def do_kill(self) -> None:
         """Kill the selected group."""

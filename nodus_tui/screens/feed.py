@@ -1,6 +1,7 @@
 """The live feed: one task that reads the backend's stream into the view states, and says how the connection stands."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
 from nodus_tui.view_state.notices import NoticesState
+from nodus_tui.view_state.results import ResultsState
 from nodus_tui.view_state.sweep import SweepState
 from nodus_tui.view_state.sweeps import SweepsState
 
@@ -65,6 +67,11 @@ class LiveFeed:
         """What the snapshot of the whole workspace and all events go into; a state of a new view is one more. Notices are last."""
         self.groups: dict[str, GroupState] = {}
         self._open_sweeps: dict[str, SweepState] = {}
+        self.results: dict[str, ResultsState] = {}
+        """Of the groups whose results are open, each with the state of its group, which it keeps."""
+        self._results_open: Counter[str] = Counter()
+        self._for_results: set[str] = set()
+        """Groups that no view of their own shows."""
         self.connection = Connection("connecting")
 
     async def run(self) -> None:
@@ -95,6 +102,8 @@ class LiveFeed:
         for name, group in tuple(self.groups.items()):
             group.await_snapshot()
             group.load(await self._backend.snapshot(runs_of=name))
+        for results in self.results.values():
+            results.reload()
         for sweep in self._open_sweeps.values():
             # Its cells are no part of a snapshot: its view asks for them.
             sweep.stale = True
@@ -112,8 +121,8 @@ class LiveFeed:
     def take(self, batch: EventBatch) -> None:
         """Fold one batch into every state that it concerns."""
         changed = False
-        # Sweeps come last: their cells take what groups and jobs have become.
-        states: tuple[Folds, ...] = (*self._states, *self.groups.values(), *self._open_sweeps.values())
+        # Sweeps and results come last: they take what groups and jobs have become.
+        states: tuple[Folds, ...] = (*self._states, *self.groups.values(), *self.results.values(), *self._open_sweeps.values())
         for event in batch.events:
             for state in states:
                 changed = state.fold(event) or changed
@@ -133,7 +142,29 @@ class LiveFeed:
         state = self.groups[name]
         state.await_snapshot()
         state.load(await self._backend.snapshot(runs_of=name))
+        if name in self.results:
+            self.results[name].reload()
         self._changed()
+
+    def open_results(self, name: str) -> ResultsState:
+        """The state of a group's results; its runs are not known yet where no view shows the group."""
+        if name not in self.groups:
+            self.groups[name] = GroupState(name)
+            self._for_results.add(name)
+        if name not in self.results:
+            self.results[name] = ResultsState(self.groups[name], self.campaigns.rows)
+        self._results_open[name] += 1
+        return self.results[name]
+
+    def close_results(self, name: str) -> None:
+        """One view of them less."""
+        self._results_open[name] -= 1
+        if self._results_open[name] > 0:
+            return
+        self.results.pop(name, None)
+        if name in self._for_results:
+            self._for_results.discard(name)
+            self.groups.pop(name, None)
 
     def sweep_state(self, name: str) -> SweepState:
         """The state of one sweep with its cells, which are not known yet where no view shows it."""
@@ -146,5 +177,8 @@ class LiveFeed:
         self._open_sweeps.pop(name, None)
 
     def close_group(self, name: str) -> None:
-        """No view shows it any more."""
-        self.groups.pop(name, None)
+        """No view shows it any more; its results, where they are open, keep it."""
+        if name in self.results:
+            self._for_results.add(name)
+        else:
+            self.groups.pop(name, None)

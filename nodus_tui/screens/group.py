@@ -11,6 +11,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import bindings_of
+from nodus_tui.screens.result_ways import show_group_results
 from nodus_tui.screens.room import LOW_HEIGHT
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
@@ -149,6 +150,10 @@ class GroupScreen(TableScreen[AgentRun]):
         if self.state.group is None:
             self.notice(f"The group {self.group_name} is not there.", Tone.WARN)
         return self.state.group
+
+    def do_results(self) -> None:
+        """The results of the group."""
+        show_group_results(self, self.group_name)
 
     async def do_kill(self) -> None:
         """Kill the selected run."""

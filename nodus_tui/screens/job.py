@@ -7,9 +7,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.files import save_outputs
+from nodus_tui.screens.result_ways import show_job_results
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
 from nodus_tui.view_state.cells import Line, Tone, line, muted
@@ -140,14 +142,22 @@ class JobScreen(ViewScreen):
     # Actions
 
     def offer(self) -> Offer:
-        """Files only where some were kept, another attempt only where there can be one; what ended for its cap asks for a higher one."""
+        """Files only where some were kept, results only where something is scored, another attempt only where there can be one; what ended
+        for its cap asks for a higher one.
+        """
         job = self.job
         kept = job is not None and bool(job_status(job).outputs)
         without = {"files"} if not kept else set[str]()
+        if not isinstance(job, TrainingJob):
+            without.add("results")
         if job is None or retry_problem(job):
             without.add("retry")
         capped = job is not None and job_status(job).reason == "MaxCostReached"
         return Offer(now=frozenset({"extend"}) if capped else frozenset(), without=frozenset(without), words={})
+
+    def do_results(self) -> None:
+        """The scores of a TrainingJob."""
+        show_job_results(self, self.job)
 
     async def do_files(self) -> None:
         """List the outputs that were kept, and save some."""

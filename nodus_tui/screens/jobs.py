@@ -5,15 +5,18 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.job import JobScreen
+from nodus_tui.screens.result_ways import show_job_results
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.jobs import job_facts
 from nodus_tui.view_state.key_actions import View
+from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 
 
 class JobsScreen(TableScreen[AnyJob]):
@@ -43,9 +46,17 @@ class JobsScreen(TableScreen[AnyJob]):
         """How the first job comes about."""
         return (line("No jobs yet."), (), self.hint("launch", "  estimates a spec file and launches it"))
 
+    def offer(self) -> Offer:
+        """Results of what is scored only."""
+        return NOTHING_SPECIAL if isinstance(self.table.cursor_item, TrainingJob) else Offer(without=frozenset({"results"}))
+
     def open_item(self, item: AnyJob) -> None:
         """The job and its log."""
         self.app.push_screen(JobScreen(self.services, item.name))
+
+    def do_results(self) -> None:
+        """The scores of the selected TrainingJob."""
+        show_job_results(self, self.table.cursor_item)
 
     async def do_kill(self) -> None:
         """Kill the selected job."""

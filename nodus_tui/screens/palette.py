@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
+from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.views import destination
@@ -138,10 +138,11 @@ class Palette(ActionChooser):
 
 
 class JumpDialog(ActionChooser):
-    """The views that can be gone to from a view."""
+    """The views that can be gone to from a view, those of what is selected there included."""
 
     def __init__(self, view: View, now: Callable[[], datetime]) -> None:
-        views = (action for action in actions_of(view) if opened_view(action.id) is not None)
+        names = {each.value for each in View}
+        views = (action for action in actions_of(view) if action.id in names)
         super().__init__(views, now, "which view?")
 
 

@@ -13,6 +13,7 @@ from nodus_tui.screens import sweep_acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.job import JobScreen
+from nodus_tui.screens.result_ways import show_group_results, show_job_results
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep_comparison import compare_cells
 from nodus_tui.screens.table_screen import TableScreen
@@ -216,6 +217,18 @@ class SweepScreen(TableScreen[CellNow]):
             self.app.push_screen(GroupScreen(self.services, item.name))
         else:
             self.app.push_screen(JobScreen(self.services, item.name))
+
+    def do_results(self) -> None:
+        """The results of the selected cell's group or job."""
+        cell = self.selected()
+        if cell is None:
+            return
+        if not cell.cell.launched:
+            self.notice(f"{cell.name} was not launched yet: {cell.cell.message or 'it waits for its turn'}.", Tone.WARN)
+        elif cell.cell.kind == "AgentGroup":
+            show_group_results(self, cell.name)
+        else:
+            show_job_results(self, cell.job)
 
     def do_layout(self) -> None:
         """The grid or the table, on the same cell."""

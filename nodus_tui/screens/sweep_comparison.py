@@ -13,7 +13,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.results import PairedDifference
 from nodus_tui.contract.sweep_results import PooledCells
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.statistics.comparing import compared, means_of_group
+from nodus_tui.statistics.comparing import compared_groups
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweep_comparing import comparison_lines
@@ -63,7 +63,7 @@ async def compare_cells(screen: ViewScreen, first: CellNow, second: CellNow, *po
             screen.notice(f"! {error.detail}", Tone.BAD)
             return
         screen.tell()
-        difference = compared(first.name, means_of_group(one), second.name, means_of_group(other))
+        difference = compared_groups(one, other)
     of_first, of_second = pools
     lines = comparison_lines(first, second, difference, (of_first, of_second), screen.services.now())
     screen.app.push_screen(ComparisonDialog(lines))

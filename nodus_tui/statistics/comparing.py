@@ -30,7 +30,7 @@ def solved(mean: float) -> bool:
 def compared_groups(first: GroupResults, second: GroupResults) -> PairedDifference:
     """How one group differs from another, with what a reader should know of the two."""
     difference = compared(first.group, means_of_group(first), second.group, means_of_group(second))
-    notes = (*difference.notes, *_grader_notes(first, second), *_group_notes(first), *_group_notes(second))
+    notes = (*difference.notes, *_grader_notes(first, second), *_group_notes((first, second)))
     return difference.model_copy(update={"notes": notes})
 
 
@@ -118,20 +118,26 @@ def _grader_notes(first: GroupResults, second: GroupResults) -> tuple[str, ...]:
     return (f"They were graded by two environments: {one.name}@{one.version} and {other.name}@{other.version}.",)
 
 
-def _group_notes(results: GroupResults) -> tuple[str, ...]:
-    """What is to be known of one group before it is compared."""
+def _group_notes(both: tuple[GroupResults, GroupResults]) -> tuple[str, ...]:
+    """What is to be known of each group before the two are compared; what holds of both is said once."""
     notes = []
-    if results.environment is None:
-        notes.append(f"{results.group} has no grader of its own: its caller grades, and nothing of it is scored here.")
-    elif results.coverage.scored < results.coverage.total:
-        scored = f"{results.coverage.scored} of {results.coverage.total} cases are scored"
-        rest = "figures may still change" if not results.phase.ended else "the others count nowhere"
-        notes.append(f"{results.group}: {scored}; {rest}.")
-    if results.simulated:
-        notes.append(f"{results.group} was answered by a simulated model: it says nothing about any real one.")
-    if results.environment is not None and results.environment.weaker_grader:
-        notes.append(f"{results.group} has a weaker grader: {results.environment.weaker_grader}")
+    ungraded = [each.group for each in both if each.environment is None]
+    if ungraded:
+        notes.append(f"{_named(ungraded, 'has', 'have')} no grader: the caller grades, and nothing of it is scored here.")
+    for each in both:
+        if each.environment is not None and each.coverage.scored < each.coverage.total:
+            rest = "the others count nowhere" if each.phase.ended else "figures may still change"
+            notes.append(f"{each.group}: {each.coverage.scored} of {each.coverage.total} cases are scored; {rest}.")
+    simulated = [each.group for each in both if each.simulated]
+    if simulated:
+        notes.append(f"{_named(simulated, 'was', 'were')} answered by a simulated model: that says nothing about any real one.")
+    graders = ((each.group, each.environment.weaker_grader if each.environment is not None else "") for each in both)
+    notes += [f"{name} has a weaker grader: {weaker}" for name, weaker in graders if weaker]
     return tuple(notes)
+
+
+def _named(names: list[str], one: str, several: str) -> str:
+    return f"{' and '.join(names)} {one if len(names) == 1 else several}"
 
 
 def difference_text(difference: PairedDifference) -> str:

@@ -42,7 +42,7 @@ _LIVE = views_with(Trait.LIVE)
 _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
 _ROWS = views_with(Trait.ROWS)
-_NO_GRID = tuple(view for view in _LIVE if view is not View.SWEEP)
+_NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.RESULTS, View.COMPARISON})
 """Where the keys that move to the left and to the right are free."""
 
 
@@ -157,6 +157,22 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "compare", ("c",), "compare", "Compare two marked cells, or a marked one with the selected one, task by task.", (View.SWEEP,)
     ),
     KeyAction("layout", ("tab",), "table", "Switch between the grid and a table of the cells.", (View.SWEEP,), palette=False),
+    KeyAction(
+        View.RESULTS.value,
+        ("v",),
+        "results",
+        "Show the results of what is selected: pass rate and errors, every verdict, what each cost.",
+        (View.CAMPAIGNS, View.GROUP, *_JOBS, View.SWEEP),
+    ),
+    KeyAction(
+        "compare_groups",
+        ("c",),
+        "compare",
+        "Compare this group with another one, task by task.",
+        (View.RESULTS, View.COMPARISON),
+    ),
+    KeyAction("all_tasks", ("a",), "all tasks", "Show all tasks, or only those that came out differently.", (View.COMPARISON,)),
+    KeyAction("export", ("o",), "export", "Write the results to a file, as CSV or JSON.", (View.RESULTS,), here=True),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),

@@ -10,7 +10,7 @@ from nodus_tui.view_state.views import View
 _TEXTS = (View.RUN, View.JOB, View.SANDBOX, View.ESTIMATE)
 """Views with a text that scrolls."""
 
-_GRIDS = (View.SWEEP,)
+_GRIDS = (View.SWEEP, View.RESULTS, View.COMPARISON)
 """Views with cells beside each other."""
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.results import PairedDifference
 from nodus_tui.contract.sweep_results import PooledCells
-from nodus_tui.statistics.comparing import compared, difference_text, means_of_pool
+from nodus_tui.statistics.comparing import compared, difference_text, means_of_pool, solved_text
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.sweep_cells import CellNow, axes_words, outcome_forms, took_text
 
@@ -17,13 +17,16 @@ def _side(item: CellNow, now: datetime) -> tuple[Line, ...]:
 
 
 def difference_lines(difference: PairedDifference) -> tuple[Line, ...]:
-    """The difference with its error; what two separate rates would have given; what was left out."""
+    """The difference with its error; who solved what; what two separate rates would have given; what was left out, and what to know."""
     lines = [line(f"{difference.first} − {difference.second}: ", strong(difference_text(difference)))]
+    if difference.tasks:
+        lines.append(line(f"{solved_text(difference)}."))
     if difference.unpaired_standard_error is not None:
         correlation = f", correlation {difference.correlation:.2f}" if difference.correlation is not None else ""
         lines.append(line(muted(f"Two separate rates would have an SE of {100 * difference.unpaired_standard_error:.1f}{correlation}.")))
     if difference.only_first or difference.only_second:
         lines.append(line(muted(f"Left out: {difference.only_first} and {difference.only_second} tasks that one alone answered.")))
+    lines += [line(Span(note, Tone.WARN)) for note in difference.notes]
     return tuple(lines)
 
 
@@ -39,8 +42,6 @@ def comparison_lines(
     if difference is None:
         return (*lines, *_scores(first, second))
     lines += difference_lines(difference)
-    if not difference.tasks:
-        lines.append(line(Span("They were asked different tasks, so their rates differ by the tasks' difficulty too.", Tone.WARN)))
     of_first, of_second = pools
     if of_first is not None and of_second is not None and of_first.axes != of_second.axes:
         together = compared(_pool_words(of_first), means_of_pool(of_first), _pool_words(of_second), means_of_pool(of_second))

@@ -20,6 +20,8 @@ class View(StrEnum):
     CAMPAIGNS = "campaigns"
     GROUP = "group"
     RUN = "run"
+    RESULTS = "results"
+    COMPARISON = "comparison"
     JOBS = "jobs"
     JOB = "job"
     GPUS = "gpus"
@@ -78,6 +80,8 @@ VIEWS: tuple[ViewEntry, ...] = (
         also=("groups", "home"),
     ),
     ViewEntry(View.GROUP, "Group", _TABLE | {Trait.OPENS, Trait.ENDS}),
+    ViewEntry(View.RESULTS, "Results", _TABLE | {Trait.OPENS}),
+    ViewEntry(View.COMPARISON, "Two groups compared", _TABLE | {Trait.OPENS}),
     ViewEntry(View.RUN, "Run", frozenset({Trait.LIVE, Trait.ENDS})),
     ViewEntry(
         View.JOBS,

@@ -9,7 +9,7 @@ import logging
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -39,6 +39,7 @@ from local_backend.requests import Requests
 from local_backend.sandbox_kind.box import Around
 from local_backend.sandbox_kind.engine import BoxEngine
 from local_backend.sandboxing import SandboxDesk, file_in, files_in
+from local_backend.scheduler_here import SchedulerHere
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
@@ -53,6 +54,7 @@ from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Dele
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
@@ -73,6 +75,7 @@ from nodus_tui.contract.sandbox_exec import (
     TerminalShape,
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
@@ -120,7 +123,8 @@ class LocalBackend:
         pricing = Pricing(rates, electricity.usd_per_kwh if electricity is not None else None)
         self._devices = DeviceDesk(self._look_at_hardware, configuration.hardware, pricing, clock)
         self._desk = SandboxDesk(workspace.home, configuration, environ, clock, self._devices)
-        self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ)
+        self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ, clock)
+        self._scheduler_here = SchedulerHere(workspace.home, workspace.database, clock)
         self._environ = environ
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
         self._reader = Reader(store, clock, self._check, self._job_desk)
@@ -297,7 +301,7 @@ class LocalBackend:
         """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
         version, looks, told = -1, 0, ""
         while not self._stopped:
-            await asyncio.sleep(POLL_SECONDS)
+            await self._scheduler_here.lag.sleep(POLL_SECONDS)
             self._store.look_after()
             looks += 1
             try:
@@ -560,9 +564,12 @@ class LocalBackend:
                     tasks=entry.size,
                     source=entry.source,
                     problem=entry.problem,
+                    grader=entry.grader,
+                    in_sandbox=entry.in_sandbox,
                 )
                 for entry in self._environments.catalogue.entries()
             ),
+            gold_checks=await asyncio.to_thread(self._environments.checked.all),
         )
 
     async def _served_models(self) -> tuple[ModelFact, ...]:
@@ -658,6 +665,18 @@ class LocalBackend:
         async with aclosing(self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed)) as cases:
             async for case in cases:
                 yield case
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """Tasks of an environment as agents see them."""
+        self._check()
+        return await self._environments.tasks(reference, self._applier, split=split, seed=seed, after=after, limit=limit)
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """Who does the work and how well, and its log. It answers in trouble too: then it is looked at most."""
+        last = 0
+        with suppress(NodusError):
+            last = await self._reader.last_event()
+        return await self._scheduler_here.view(works=self._scheduler is not None, last_event=last, after=after, limit=limit)
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
         """What a job wrote, from a place on."""

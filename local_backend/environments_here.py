@@ -1,31 +1,41 @@
 """The environments of a workspace as applying, scheduling and the gold check use them: found by name, graded by a process of their own."""
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 from pathlib import Path
 
 from local_backend.applying.lookups import Lookups
 from local_backend.environments.catalogue import EnvironmentCatalogue
+from local_backend.environments.checked import CheckedEnvironments
 from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.grading.client import GradingWorker, start_grader
 from local_backend.grading.gold import check_gold
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.sandboxes.pool import SandboxPool
-from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.environment_check import KEPT_FAULTS, GoldCase, GoldRecord
+from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.environment import Environment
+
+_PAGES_AT_ONCE = 2
+"""Pages of tasks that are made at the same time: each is a process."""
 
 
 class LocalEnvironments:
     """One a backend."""
 
-    def __init__(self, home: Path, pool: SandboxPool, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, pool: SandboxPool, environ: Mapping[str, str], clock: Callable[[], datetime]) -> None:
         self.catalogue = EnvironmentCatalogue()
         self._home = home
         self._pool = pool
         self._environ = environ or os.environ
+        self._clock = clock
+        self.checked = CheckedEnvironments(home / "checks")
+        self._pages = asyncio.Semaphore(_PAGES_AT_ONCE)
 
     def resolve(
         self, reference: str, split: str, *, own: Callable[[str], Environment | None], own_names: Iterable[str] = ()
@@ -64,9 +74,57 @@ class LocalEnvironments:
         cases = check_gold(
             resolved, facts, split=split, tasks=tasks, seed=seed, engine=engine, workspace=str(self._home), environ=self._environ
         )
+        count, faults = 0, list[GoldCase]()
         async with aclosing(cases):
             async for case in cases:
+                count += 1
+                faults += [case] if case.problem else []
                 yield case
+        record = GoldRecord(
+            environment=f"{resolved.name}@{resolved.version}",
+            digest=facts.digest,
+            checked_at=self._clock(),
+            split=split or "",
+            limit=tasks,
+            tasks=count,
+            problems=len(faults),
+            faults=tuple(faults[:KEPT_FAULTS]),
+        )
+        await asyncio.to_thread(self.checked.keep, record)
+
+    async def tasks(self, reference: str, lookups: Lookups, *, split: str, seed: int, after: int, limit: int) -> TaskPage:
+        """Tasks as agents see them. Raises NodusError."""
+        own = await lookups.stored_environments()
+        resolved = self.resolve(self._with_version(reference, own), split, own=own.get, own_names=own)
+        async with self._pages:
+            facts = await self.facts(resolved)
+            total = facts.tasks.get(split, 0) if facts.tasks else None
+            most = total if total is not None else facts.most or after + limit
+            wanted = max(0, min(limit, MOST_TASKS, most - after))
+            cards = await self._cards(resolved, split=split, seed=seed, skip=after, tasks=wanted) if wanted else ()
+        return TaskPage(
+            environment=f"{resolved.name}@{resolved.version}",
+            split=split,
+            seed=seed,
+            total=total,
+            after=after,
+            tasks=cards,
+            more=after + len(cards) < most and bool(cards),
+        )
+
+    @staticmethod
+    async def _cards(resolved: ResolvedEnvironment, *, split: str, seed: int, skip: int, tasks: int) -> tuple[TaskView, ...]:
+        # Tasks are made alike whoever grades them: no sandbox is needed to read them.
+        async with await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, skip=skip, expect_digest=None) as worker:
+            return tuple(
+                TaskView(
+                    id=card.id,
+                    prompts=card.prompts,
+                    files=tuple(sorted(card.workbench.files)) if card.workbench is not None else (),
+                    image=card.workbench.image or "" if card.workbench is not None else "",
+                )
+                for card in worker.batch.tasks
+            )
 
     def _with_version(self, reference: str, own: Mapping[str, Environment]) -> str:
         if "@" in reference:

@@ -247,6 +247,11 @@ class Reader:
 
     # The stream.
 
+    async def last_event(self) -> int:
+        """The cursor of the newest event; 0 before the first."""
+        rows = await self._store.read("SELECT coalesce(max(cursor), 0) AS cursor FROM events")
+        return int(rows[0]["cursor"])
+
     async def snapshot(self, runs_of: str | None) -> Snapshot:
         """All groups and some runs, at one cursor."""
         wanted = "1" if runs_of == "" else "group_name = ?"

@@ -85,11 +85,12 @@ def needed_role(method: str, path: str, query: str) -> Role:
     """The role that a request needs. What is not known to be harmless needs an operator, so that a new route is closed at first.
 
     A dry run counts as one only when `dryRun=true` stands in the query exactly so and once: every reader reads that alike. To ask what the
-    server is, with a trial of its sandboxes, starts something there. What a person does in a sandbox is theirs, its output too.
+    server is, with a trial of its sandboxes, starts something there. What a person does in a sandbox is theirs, its output too. In the
+    scheduler's log stand folders, names and what libraries say.
     """
     if (method, path) == ("GET", f"{PREFIX}/info") and query not in {"", "probe=false"}:
         return Role.OPERATOR
-    if _COMMANDS.match(path):
+    if _COMMANDS.match(path) or path == f"{PREFIX}/scheduler":
         return Role.OPERATOR
     if method in _GET_METHODS or (method, path) == ("POST", f"{PREFIX}/estimate"):
         return Role.VIEWER

@@ -32,6 +32,7 @@ from local_backend.daemon.problems import (
     refusal,
 )
 from local_backend.daemon.sandbox_routes import sandbox_routes
+from local_backend.daemon.scheduler_routes import scheduler_routes
 from local_backend.daemon.streaming import EventStream
 from nodus_tui import __version__
 from nodus_tui.contract import backend as contract
@@ -82,6 +83,7 @@ def create_app(
         sandbox_routes(backend, limits=policy.limits, presence=presence),
         job_routes(backend, limits=policy.limits, presence=presence),
         exec_routes(backend, limits=policy.limits, presence=presence),
+        scheduler_routes(backend, presence=presence),
     )
     for router in (*rooms, hardware_routes(backend, metrics=metrics), *shared):
         app.include_router(router, prefix=PREFIX)

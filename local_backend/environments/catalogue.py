@@ -48,6 +48,10 @@ class CatalogueEntry:
     source: str
     problem: str = ""
     """Why it cannot be used here, and what to do; empty when it can."""
+    grader: str = ""
+    """How answers are judged, in a few words."""
+    in_sandbox: bool = False
+    """Whether judging needs sandboxes."""
 
 
 class EnvironmentCatalogue:
@@ -63,6 +67,7 @@ class EnvironmentCatalogue:
             SPLITS,
             None,
             "catalogue",
+            grader="the number of the reply's last Answer line, or its last number",
         )
         code = CatalogueEntry(
             CODE_NAME,
@@ -71,6 +76,8 @@ class EnvironmentCatalogue:
             SPLITS,
             CODE_SIZE,
             "catalogue",
+            grader="hidden tests, as another user than the judged code",
+            in_sandbox=True,
         )
         datasets = (
             CatalogueEntry(
@@ -81,6 +88,7 @@ class EnvironmentCatalogue:
                 SIZE,
                 "reasoning-gym",
                 problem,
+                grader="the dataset's own scoring of the reply",
             )
             for dataset, module in MODULES.items()
         )

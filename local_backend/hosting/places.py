@@ -11,7 +11,7 @@ import psutil
 
 from nodus_tui import __version__
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.scheduler import RECORD_NAME, SAME_START_SECONDS, SchedulerRecord, surroundings_digest
+from nodus_tui.contract.scheduler import RECORD_NAME, SchedulerRecord, surroundings_digest
 
 LONGEST_SOCKET = 100
 """Bytes of a unix socket's path that every system takes."""
@@ -63,23 +63,6 @@ def new_record(socket: Path, config: Path | None, environ: Mapping[str, str]) ->
         surroundings=surroundings_digest(config.read_bytes() if config is not None else b"", environ, salt),
         salt=salt,
     )
-
-
-def read_record(home: Path) -> SchedulerRecord | None:
-    """What a scheduler has written down; None where none has, or not in full."""
-    try:
-        return SchedulerRecord.model_validate_json((home / RECORD_NAME).read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def is_alive(record: SchedulerRecord) -> bool:
-    """Whether the process that wrote it still runs; another one may have its number by now."""
-    try:
-        process = psutil.Process(record.pid)
-        return abs(process.create_time() - record.process_start_time) <= SAME_START_SECONDS and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 def write_record(home: Path, record: SchedulerRecord) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 from local_backend.backend import LocalBackend, open_local
 from local_backend.daemon.server import Served, serving
 from local_backend.hosting.log import log_to
-from local_backend.hosting.places import is_alive, new_record, read_record, remove_record, socket_path, write_record
+from local_backend.hosting.places import new_record, remove_record, socket_path, write_record
+from local_backend.scheduler_here import LOG_NAME, is_alive, read_record
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.contract.configuration import SchedulerSettings
 from nodus_tui.contract.errors import NodusError
@@ -35,7 +36,7 @@ _PLACE_LOOK_SECONDS = 1.0
 
 def run(home: Path, config: Path | None, *, detached: bool) -> None:
     """Work until told to stop. What goes wrong is told to the starter and to the log, never to a terminal."""
-    log_to(home / "logs" / "scheduler.log", takes_stderr=detached)
+    log_to(home / LOG_NAME, takes_stderr=detached)
     _log.info("process %d starts", os.getpid())
     try:
         asyncio.run(_run(home, config, detached=detached))

@@ -11,7 +11,8 @@ from pydantic import Field
 
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.environment_check import GoldCase, GoldRecord
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.evaluation import EvaluationFact
 from nodus_tui.contract.events import EventBatch, Snapshot
@@ -31,6 +32,7 @@ from nodus_tui.contract.sandbox_exec import (
     TerminalShape,
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
 
@@ -90,6 +92,10 @@ class EnvironmentFact(ContractModel):
     source: str
     problem: str = ""
     """Why it cannot be used here, and what to do; empty when it can."""
+    grader: str = ""
+    """How answers are judged, in a few words."""
+    in_sandbox: bool = False
+    """Whether judging needs sandboxes."""
 
 
 class BackendInfo(ContractModel):
@@ -107,6 +113,8 @@ class BackendInfo(ContractModel):
     models: tuple[ModelFact, ...] = ()
     environments: tuple[EnvironmentFact, ...] = ()
     """The catalogue's; those that users applied are listed as resources."""
+    gold_checks: tuple[GoldRecord, ...] = ()
+    """The last check of each environment that was checked here."""
     sandbox: SandboxEngineFact | None = None
     """Which engine makes sandboxes; null where nobody has looked yet."""
     sandboxes_running: int = 0
@@ -251,6 +259,14 @@ class Backend(Protocol):
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment, case by case: of a split or both, of the first `tasks` tasks or of all."""
+        ...
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """Tasks of an environment as agents see them, at most `limit` (MOST_TASKS or fewer) after the first `after` of the seed's order."""
+        ...
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """Who does the work and how well, and its log from a byte on; a negative `after` counts from the end. An operator's call."""
         ...
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:

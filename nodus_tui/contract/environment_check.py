@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.phases import Verdict
 
 
@@ -30,3 +30,25 @@ class GoldSummary(ContractModel):
     tasks: int
     problems: int
     cases: tuple[GoldCase, ...] = ()
+
+
+KEPT_FAULTS = 20
+"""Tasks at fault that are kept of a check."""
+
+
+class GoldRecord(ContractModel):
+    """The last gold check of an environment that came to its end, as the backend keeps it."""
+
+    environment: str
+    """`name@version`."""
+    digest: str = ""
+    """Of the tasks and the grader as they were then; empty where that is not known before tasks are made."""
+    checked_at: UTCTime
+    split: str = ""
+    """Empty: of every split."""
+    limit: int | None = None
+    """The first so many tasks of each split; null for all that there are."""
+    tasks: int
+    problems: int
+    faults: tuple[GoldCase, ...] = ()
+    """The first KEPT_FAULTS tasks at fault."""

@@ -32,13 +32,15 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     POST   /v1/sandboxes/{name}/exec/{id}/signal?signal=…                 HUP, INT, QUIT, TERM or KILL
     POST   /v1/sandboxes/reap                remove those of dead owners         → ReapOutcome
     POST   /v1/environments/check?reference=…   the gold check: lines of GoldCase; also &split=…&tasks=…&seed=0
+    GET    /v1/environments/tasks?reference=…   tasks as agents see them: also &split=test&seed=0&after=0&limit=50   → TaskPage
+    GET    /v1/scheduler?after=-65536&limit=65536   who does the work, how well, and its log; an operator's      → SchedulerView
     GET    /v1/openapi.json                  this, as an OpenAPI document
 
-Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET (but no probe, and nothing of a
-command), estimate, and apply with exactly `dryRun=true`; everything else needs an operator's. The token's name stands as the author,
-whatever a request says. Over the unix socket the system says who is at the other end. Task files (an Environment's `file`) are read on
-the server's machine, so only requests over the unix socket may name them; nor may others launch a Job whose command runs on that machine
-itself, or that takes its folders or variables, or a Sandbox that takes some of these.
+Over TCP every request carries a token (`Authorization: Bearer nodus_…`). A viewer's token may GET (but no probe, nothing of a
+command, and not the scheduler's log), estimate, and apply with exactly `dryRun=true`; everything else needs an operator's. The token's
+name stands as the author, whatever a request says. Over the unix socket the system says who is at the other end. Task files (an
+Environment's `file`) are read on the server's machine, so only requests over the unix socket may name them; nor may others launch a Job
+whose command runs on that machine itself, or that takes its folders or variables, or a Sandbox that takes some of these.
 
 A file's bytes came from a sandbox: they are sent as `application/octet-stream`, to be saved and never shown. An answer that could not be
 sent whole ends with its connection broken off, not with a proper end of the chunks. The gold check answers in lines of JSON, one a case,

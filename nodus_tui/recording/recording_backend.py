@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, Linked, LinkState, Page, Query
 from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, without_arguments
@@ -113,6 +114,12 @@ class RecordingBackend(PassingBackend):
         """Pass it on, and write it down."""
         call = self.inner.job_log(job, after=after, limit=limit, wait_seconds=wait_seconds)
         return await self._asked("job_log", {"job": job, "after": after}, call)
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """Pass it on, and write it down."""
+        asked: dict[str, JsonValue] = {"reference": reference, "split": split, "seed": seed, "after": after, "limit": limit}
+        call = self.inner.environment_tasks(reference, split=split, seed=seed, after=after, limit=limit)
+        return await self._asked("environment_tasks", asked, call)
 
     async def act(self, action: Action) -> ActionOutcome:
         """Pass it on, and write down what was done."""

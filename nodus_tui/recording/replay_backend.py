@@ -11,6 +11,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from nodus_tui.contract.backend import BackendInfo, Page, Query
 from nodus_tui.contract.base import ContractModel
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
@@ -21,6 +22,7 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.recording.answers import RecordedAnswers
 from nodus_tui.recording.clock import ReplayClock
@@ -268,6 +270,16 @@ class ReplayBackend(Refusing):
                     await (self._clock.moved() if more is None else self._clock.reach(more))
                     part = self._answers.log(job, after, self._clock.place)
         return part
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """As they were asked for."""
+        asked: dict[str, JsonValue] = {"reference": reference, "split": split, "seed": seed, "after": after, "limit": limit}
+        return self._answers.answer("environment_tasks", asked, f"the tasks of {reference}", TypeAdapter(TaskPage), self._clock.place)
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """A recording is of the work, and leaves out the process that did it."""
+        del after, limit
+        raise NodusError(ErrorCode.NOT_SUPPORTED, f"this is a recording of {self._words()}: it holds no log of the scheduler")
 
     def refuse(self, call: str) -> NoReturn:
         """A recording can be looked at only, and holds the names of files without their contents."""

@@ -12,6 +12,7 @@ from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import BackendInfo, LinkState, Page, Query
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
@@ -33,6 +34,7 @@ from nodus_tui.contract.sandbox_exec import (
     TerminalShape,
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.packing import pack_bundle
 from nodus_tui.contract.sweep_results import SweepResults
@@ -243,6 +245,15 @@ class RemoteBackend:
         """The gold check there, case by case."""
         asked = (("reference", reference), ("split", split), ("tasks", tasks), ("seed", seed))
         return gold_cases(self._channel, "/environments/check", [(name, str(value)) for name, value in asked if value is not None])
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """Tasks of an environment there."""
+        asked = (("reference", reference), ("split", split), ("seed", seed), ("after", after), ("limit", limit))
+        return await self._channel.get(TaskPage, "/environments/tasks", [(name, str(value)) for name, value in asked])
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """Who does the work there, and its log."""
+        return await self._channel.get(SchedulerView, "/scheduler", [("after", str(after)), ("limit", str(limit))])
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop groups there, or without names everything that is at work there."""

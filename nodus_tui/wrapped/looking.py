@@ -10,6 +10,7 @@ from nodus_tui.contract.actions import Action, ActionOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, Linked, LinkState
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.hardware_view import HardwareView, without_arguments
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.wrapped.passing import PassingBackend
 from nodus_tui.wrapped.refusing import Refusing
 
@@ -25,6 +26,7 @@ _WHY = {
     "read_sandbox_file": "files are not saved from a browser: use `nodus-tui cp`",
     "exec": "commands are not run from a browser: use `nodus-tui exec`",
     "check_environment": "environments are not checked from a browser: use `nodus-tui environment check`",
+    "scheduler_view": "you look on as a viewer: the scheduler's log is an operator's",
     "stop_work": "work is not stopped from a browser: kill what should end, or use `nodus-tui scheduler stop`",
     "probe": "no trial of sandboxes is started from a browser: use `nodus-tui doctor`",
 }
@@ -61,6 +63,12 @@ class LookingBackend(Refusing, PassingBackend):
         """A viewer sees of each command its program only."""
         view = await self.inner.gpus(history=history)
         return view if self.role == "operator" else without_arguments(view)
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """For an operator: names of others' work and folders stand in a log."""
+        if self.role != "operator":
+            self.refuse("scheduler_view")
+        return await self.inner.scheduler_view(after=after, limit=limit)
 
 
 class LinkedLookingBackend(LookingBackend):

@@ -7,6 +7,7 @@ from typing import Self
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, Page, Query
 from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
@@ -25,6 +26,7 @@ from nodus_tui.contract.sandbox_exec import (
     TerminalShape,
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
 
@@ -146,6 +148,14 @@ class PassingBackend:
     ) -> AsyncIterator[GoldCase]:
         """Pass it on."""
         return self.inner.check_environment(reference, split=split, tasks=tasks, seed=seed)
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        """Pass it on."""
+        return await self.inner.environment_tasks(reference, split=split, seed=seed, after=after, limit=limit)
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        """Pass it on."""
+        return await self.inner.scheduler_view(after=after, limit=limit)
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Pass it on."""

@@ -8,8 +8,9 @@ from typing import Literal, Self
 from console_records import NOW, conversation
 
 from nodus_tui.contract.actions import Action, ActionOutcome, AppliedDocument, ApplyOutcome
-from nodus_tui.contract.backend import BackendInfo, Page, Query
-from nodus_tui.contract.environment_check import GoldCase
+from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
+from nodus_tui.contract.environment_check import GoldCase, GoldRecord
+from nodus_tui.contract.environment_tasks import TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
@@ -17,6 +18,7 @@ from nodus_tui.contract.hardware_view import HardwareView, MachineFact
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.resources.job import Job, JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
@@ -34,6 +36,7 @@ from nodus_tui.contract.sandbox_exec import (
     TerminalShape,
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerFacts, SchedulerLog, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.view_state.folding import group_after, run_after
@@ -78,6 +81,16 @@ class ScriptedBackend:
         """The files of every run."""
         self.more_files: tuple[FileEntry, ...] = ()
         """Folders and links."""
+        self.catalogue: tuple[EnvironmentFact, ...] = ()
+        self.environments: dict[str, Environment] = {}
+        self.gold_checks: tuple[GoldRecord, ...] = ()
+        self.gold_cases: dict[str, tuple[GoldCase, ...]] = {}
+        self.tasks: dict[str, tuple[TaskView, ...]] = {}
+        self.task_pages_asked: list[tuple[str, str, int]] = []
+        self.scheduler: SchedulerFacts | None = None
+        """None: who asks is a viewer."""
+        self.scheduler_log = ""
+        """ASCII, so that bytes are letters."""
         self.sandboxes_running = 0
         self.boxes: dict[str, Sandbox] = {}
         self.sandbox_facts: tuple[SandboxFact, ...] = ()
@@ -134,7 +147,14 @@ class ScriptedBackend:
         raise NodusError.not_found(kind, name)
 
     async def list(self, kind: str, query: Query | None = None) -> Page:
-        return Page(items=())
+        if self.lost is not None:
+            raise self.lost
+        if kind == "Environment":
+            return Page(items=tuple(self.environments.values()))
+        if kind != "AgentRun" or query is None:
+            return Page(items=())
+        found = [run for run in self.runs.values() if run.status is not None and run.status.current]
+        return Page(items=tuple(run for run in found if not (query.unfinished and run.status.phase.ended)))
 
     async def results(self, group: str) -> GroupResults:
         if group not in self.group_answers:
@@ -257,8 +277,28 @@ class ScriptedBackend:
     async def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
-        raise NodusError.not_found("Environment", reference)
-        yield  # it is a generator
+        if reference not in self.gold_cases:
+            raise NodusError.not_found("Environment", reference)
+        for case in self.gold_cases[reference]:
+            yield case
+
+    async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
+        self.task_pages_asked.append((reference, split, after))
+        tasks = self.tasks.get(reference)
+        if tasks is None:
+            raise NodusError.not_found("Environment", reference)
+        part = tasks[after : after + limit]
+        more = after + len(part) < len(tasks)
+        return TaskPage(environment=reference, split=split, seed=seed, total=len(tasks), after=after, tasks=part, more=more)
+
+    async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
+        if self.scheduler is None:
+            raise NodusError(ErrorCode.FORBIDDEN, "you look on as a viewer: the scheduler's log is an operator's")
+        text = self.scheduler_log
+        begin = max(0, len(text) + after) if after < 0 else after if after <= len(text) else 0
+        piece = text[begin : begin + limit]
+        log = SchedulerLog(text=piece, offset=begin, next_offset=begin + len(piece), size=len(text), path="/home/ann/.nodus/log")
+        return SchedulerView(at=NOW, facts=self.scheduler, log=log)
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         return BackendInfo(
@@ -269,6 +309,8 @@ class ScriptedBackend:
             scheduler_elsewhere=self.elsewhere,
             role=self.role,
             sandboxes_running=self.sandboxes_running,
+            environments=self.catalogue,
+            gold_checks=self.gold_checks,
         )
 
     async def stop_work(self, *, grace_seconds: float) -> None:

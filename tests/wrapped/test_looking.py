@@ -14,6 +14,7 @@ from nodus_tui.contract.backend import Backend, Linked
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess
 from nodus_tui.contract.sandbox_exec import ExecRequest, TerminalShape
+from nodus_tui.contract.scheduler_view import SchedulerFacts
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.wrapped.looking import LookingBackend, looking
 
@@ -21,7 +22,7 @@ KILL = Kill(kind="AgentGroup", name="fleet", author="whoever the page says")
 
 SEEN = {
     *("get", "list", "results", "sweep_results", "transcript", "snapshot", "watch", "info", "gpus", "sandboxes", "files", "job_log"),
-    *("job_files", "sandbox_files"),
+    *("job_files", "sandbox_files", "environment_tasks"),
 }
 """Calls that only look."""
 
@@ -50,13 +51,23 @@ async def test_what_reaches_into_the_machine_is_refused_to_everybody(role: Any) 
     inner = ScriptedBackend()
     calls = refused_calls(looking(inner, role, "ann"))
     public = {name for name in vars(Backend) if not name.startswith("_")}
-    assert public - SEEN - {"act", "aclose"} == set(calls) - {"info with a probe"}, "a call of the protocol is on neither list"
+    of_operators = {"act", "scheduler_view"}
+    assert public - SEEN - of_operators - {"aclose"} == set(calls) - {"info with a probe"}, "a call of the protocol is on neither list"
     for name, call in calls.items():
         with pytest.raises(NodusError) as caught:
             await (anext(call) if isinstance(call, AsyncIterator) else call)
         assert caught.value.code is ErrorCode.FORBIDDEN, name
         assert "from a browser" in caught.value.detail or "for a browser" in caught.value.detail, name
     assert (inner.applied, inner.acted, inner.stopped_with) == ([], [], [])
+
+
+async def test_the_scheduler_s_log_is_an_operator_s() -> None:
+    inner = ScriptedBackend()
+    inner.scheduler, inner.scheduler_log = SchedulerFacts(pid=7), "one line\n"
+    assert (await looking(inner, "operator", "ann").scheduler_view()).log.text == "one line\n"
+    with pytest.raises(NodusError) as caught:
+        await looking(inner, "viewer", "ann").scheduler_view()
+    assert caught.value.code is ErrorCode.FORBIDDEN
 
 
 async def test_a_viewer_does_nothing_and_an_operator_acts_in_their_own_name() -> None:

@@ -1,4 +1,4 @@
-"""What comes from the terminal. It knows Textual's driver for terminals of Linux and macOS, and nothing of the console."""
+"""What comes from the terminal, and goes to it. It knows Textual's driver for terminals of Linux and macOS, and nothing of the console."""
 
 import asyncio
 import os
@@ -10,6 +10,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Resize
 from textual.geometry import Size
+
+from nodus_tui.terminal_output import compact
 
 _BEAT_SECONDS = 0.1
 """How often the parser is asked whether a lone Escape has waited for its rest long enough."""
@@ -31,6 +33,10 @@ class SteadyInput(LinuxDriver):
         self._loop = asyncio.get_running_loop()
         self._loop.add_signal_handler(signal.SIGWINCH, self._tell_size)
         self._tell_size()
+
+    def write(self, data: str) -> None:
+        """Send what is drawn, in as few bytes as it takes."""
+        super().write(compact(data))
 
     def disable_input(self) -> None:
         """No more keys and sizes."""

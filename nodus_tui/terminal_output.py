@@ -1,0 +1,119 @@
+"""What goes to the terminal, in fewer bytes: colours and weights are sent where they change, not before each piece of text. Pure.
+
+Textual writes each piece with all of its colours and takes them back behind it. Over a thin link that is most of a frame.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+_ENDS = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
+"""What ends a weight; 22 ends two of them."""
+_MOVES = re.compile(r"(?:\x1b\[[0-9]+;[0-9]+H)+")
+"""To another place: drawn by no colour."""
+_RENDITION = re.compile(r"\x1b\[([0-9;]*)m")
+_FOREGROUNDS = frozenset([*range(30, 38), *range(90, 98)])
+_BACKGROUNDS = frozenset([*range(40, 48), *range(100, 108)])
+_EXTENDED = {"2": 5, "5": 3}
+"""Parts of a colour that is given by its components, or by its number."""
+
+
+class Rendition(NamedTuple):
+    """How a terminal draws letters."""
+
+    weights: frozenset[str] = frozenset()
+    foreground: str = ""
+    """The parameters that set it; empty for the terminal's own."""
+    background: str = ""
+
+
+_PLAIN = Rendition()
+
+
+class _UnknownCodeError(ValueError):
+    """A code that is none of those that are understood here."""
+
+
+def compact(data: str) -> str:
+    """The same drawing in fewer bytes. It begins and ends plain, as what is given does.
+
+    What has a code that is not understood stays as it is.
+    """
+    if data.count("\x1b[") < 2:
+        return data
+    text, *rest = _RENDITION.split(data)
+    if not rest:
+        return data
+    pieces = [text]
+    drawn = wanted = _PLAIN
+    try:
+        for codes, piece in zip(rest[::2], rest[1::2], strict=True):
+            wanted = _after(wanted, codes)
+            if piece:
+                shown = _as_seen(piece, drawn, wanted)
+                pieces += (_change(drawn, shown), piece)
+                drawn = shown
+    except _UnknownCodeError:
+        return data
+    pieces.append(_change(drawn, wanted))
+    return "".join(pieces)
+
+
+def _as_seen(piece: str, drawn: Rendition, wanted: Rendition) -> Rendition:
+    """What a piece needs: a move needs nothing, and spaces without a weight show no foreground but take the one that is there."""
+    if _MOVES.fullmatch(piece):
+        return drawn
+    if not wanted.weights and not drawn.weights and not piece.strip(" "):
+        return wanted._replace(foreground=drawn.foreground)
+    return wanted
+
+
+@lru_cache(maxsize=4096)
+def _after(before: Rendition, codes: str) -> Rendition:
+    weights, foreground, background = before
+    for code in _codes(codes):
+        number = int(code.partition(";")[0])
+        if number == 0:
+            weights, foreground, background = _PLAIN
+        elif code in _ENDS:
+            weights |= {code}
+        elif number == 38 or number in _FOREGROUNDS:
+            foreground = code
+        elif number == 48 or number in _BACKGROUNDS:
+            background = code
+        elif number == 39:
+            foreground = ""
+        elif number == 49:
+            background = ""
+        else:
+            raise _UnknownCodeError(code)
+    return Rendition(weights, foreground, background)
+
+
+def _codes(codes: str) -> Iterator[str]:
+    parts = [part or "0" for part in codes.split(";")]
+    while parts:
+        length = _EXTENDED.get(parts[1] if len(parts) > 1 else "", 0) if parts[0] in {"38", "48"} else 1
+        if not 0 < length <= len(parts):
+            raise _UnknownCodeError(codes)
+        yield ";".join(parts[:length])
+        del parts[:length]
+
+
+@lru_cache(maxsize=4096)
+def _change(before: Rendition, after: Rendition) -> str:
+    """The codes that lead from one to the other."""
+    if before == after:
+        return ""
+    if after == _PLAIN:
+        return "\x1b[0m"
+    ended = {_ENDS[weight] for weight in before.weights - after.weights}
+    begun = [weight for weight in after.weights if weight not in before.weights or _ENDS[weight] in ended]
+    changed = [*sorted(ended), *sorted(begun)]
+    if before.foreground != after.foreground:
+        changed.append(after.foreground or "39")
+    if before.background != after.background:
+        changed.append(after.background or "49")
+    anew = ["0", *sorted(after.weights), *(colour for colour in after[1:] if colour)]
+    return f"\x1b[{min(';'.join(changed), ';'.join(anew), key=len)}m"

@@ -41,6 +41,7 @@ from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen
 from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
+from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts, this_terminal
 from nodus_tui.text import safe_text
@@ -117,6 +118,7 @@ class NodusApp(App[int], inherit_bindings=False):
             clock = backend.now if isinstance(backend, Replayed) else local_now
         self.clock = clock
         self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
+        memory = ConsoleMemory(state_folder)
         self.services = Services(
             backend=backend,
             feed=self.feed,
@@ -126,6 +128,7 @@ class NodusApp(App[int], inherit_bindings=False):
             folder=Path.cwd(),
             whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=isinstance(backend, Linked)),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
+            tables=TableMemory(self.settings, memory),
             situation=self.situation,
         )
         self.info: BackendInfo | None = None
@@ -140,9 +143,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self._flush_timer: Timer | None = None
         self.flushes = 0
         """Times that data was painted: what tests count."""
-        self.looks = Appearance(
-            ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, ConsoleMemory(state_folder), wishes
-        )
+        self.looks = Appearance(ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, memory, wishes)
         self._visits = Visits(self.looks.memory)
         replayed = isinstance(backend, Replayed)
         self._ask_what_was = not replayed

@@ -116,15 +116,15 @@ def _wal(scratch: Path) -> Check:
 
 
 def _configuration() -> Check:
+    from nodus_tui.console_settings import console_findings  # noqa: PLC0415 - and with it the console's keys and columns
     from nodus_tui.contract.spec_loading.loader import load_configuration  # noqa: PLC0415 - YAML is loaded when it is read
-    from nodus_tui.view_state.keymap import keymap_findings  # noqa: PLC0415 - and with it the console's keys
 
     try:
         path = config_path()
         if path is None:
             text = f"none ({expected_config_path()} does not exist): built-in model families and default rates"
             return Check(check="configuration", level=Level.OK, message=text)
-        loaded = load_configuration(str(path), path.read_bytes(), also=keymap_findings)
+        loaded = load_configuration(str(path), path.read_bytes(), also=console_findings)
     except NodusError as error:
         text = "; ".join(fault.sentence() for fault in error.faults) or error.detail
         return Check(check="configuration", level=Level.FAIL, message=text, remedy="correct it; `nodus-tui schema config` is its schema")

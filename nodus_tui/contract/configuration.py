@@ -190,6 +190,8 @@ class ConsoleSettings(ContractModel):
     """How the terminal calls a person when something ends, stalls or fails: its bell, or a notification by OSC 9."""
     keys: dict[str, KeyTexts] = Field(default_factory=dict, max_length=200)
     """Other keys for actions, by the action's name; the others keep their own."""
+    columns: dict[str, tuple[str, ...]] = Field(default_factory=dict, max_length=100)
+    """The columns of a view's table in their order, by the view's name, until a person chooses others in the console."""
 
 
 MOST_SHARED_HOLDERS = 64

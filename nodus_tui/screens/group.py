@@ -52,6 +52,9 @@ class GroupScreen(TableScreen[AgentRun]):
         super().__init__(services, self.state)
         self.group_name = name
         self._problem = ""
+        self.following = False
+        """Whether the cursor goes along with what changed last."""
+        self._followed: str | None = None
 
     def above(self) -> ComposeResult:
         """The figures."""
@@ -91,6 +94,7 @@ class GroupScreen(TableScreen[AgentRun]):
         """Where the cursor is, and how many runs of former attempts are not among the rows."""
         past = len(self.state.past)
         return (
+            line(Span("following", Tone.KEY)) if self.following else (),
             *super().status_parts(),
             line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
             sandboxes_words(self.services.sandboxes(), self.key("sandboxes")),
@@ -105,6 +109,26 @@ class GroupScreen(TableScreen[AgentRun]):
             lambda width: clipped(self.state.head(width, now, roomy=tall, low=low, key=self.key), width, most)
         )
         super().show_state()
+        self._follow()
+
+    def _follow(self) -> None:
+        newest = self.state.newest
+        if self.following and newest is not None and newest != self.table.cursor_key and self.state.rows.shows(newest):
+            self.table.select(newest)
+        if self.following:
+            self._followed = self.table.cursor_key
+
+    def on_line_table_cursor_moved(self) -> None:
+        """Whoever moves the cursor wants it there."""
+        if self.following and self.table.cursor_key != self._followed:
+            self.following = False
+        self.show()
+
+    def do_follow_runs(self) -> None:
+        """Let the cursor go along with what changed last, or stay."""
+        self.following = not self.following
+        self._followed = self.table.cursor_key
+        self.show()
 
     def _tall(self) -> bool:
         return self.size.height >= _TALL

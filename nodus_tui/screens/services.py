@@ -8,6 +8,7 @@ from pathlib import Path
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.contract.playback import Playback, Recorded, Replayed
 from nodus_tui.screens.feed import LiveFeed
+from nodus_tui.table_memory import TableMemory
 from nodus_tui.view_state.key_actions import Situation
 
 
@@ -31,6 +32,9 @@ class Services:
 
     sandboxes: Callable[[], int]
     """How many sandboxes of this workspace run now, as far as is known."""
+
+    tables: TableMemory
+    """Which columns the tables show."""
 
     situation: Callable[[], Situation]
     """From where the person looks on: what they cannot do from there is neither shown nor done."""

@@ -258,6 +258,16 @@ class SweepScreen(TableScreen[CellNow]):
         self._as_table()
         super().do_reverse()
 
+    def do_sort_further(self) -> None:
+        """Sort the table also by another column."""
+        self._as_table()
+        super().do_sort_further()
+
+    async def do_columns(self) -> None:
+        """Choose the columns of the table."""
+        self._as_table()
+        await super().do_columns()
+
     def do_filter(self) -> None:
         """Type a filter, of the table's rows."""
         self._as_table()

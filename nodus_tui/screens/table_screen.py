@@ -11,14 +11,16 @@ from textual.app import ComposeResult
 
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.columns_dialog import ColumnsDialog
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Item
 from nodus_tui.view_state.filtering import Filter
-from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.rows import Rows, SortKey
+from nodus_tui.view_state.views import Trait, views_with
 from nodus_tui.view_state.wrapping import clipped
-from nodus_tui.widgets.line_table import LineTable
+from nodus_tui.widgets.line_table import PICKED, LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
 
@@ -41,7 +43,39 @@ class RowsScreen(ViewScreen):
 
     def do_reverse(self) -> None:
         """Turn the order round."""
-        self.active_table.sort_by(self.active_table.rows.sort_key)
+        table = self.active_table
+        table.order_by(tuple((key, not falls) for key, falls in table.rows.order))
+        self.show()
+
+    def do_sort_further(self) -> None:
+        """Sort also by another column."""
+        self.active_table.sort_further()
+        self.show()
+
+    def on_mount(self) -> None:
+        """The columns that were chosen for these tables before, or in the configuration."""
+        for table in self.query(LineTable):
+            table.choose_columns(self.services.tables.columns(self._name_of(table)))
+
+    def _name_of(self, table: LineTable[Any]) -> str:
+        """Under which name the columns of a table are chosen: that of the view, for another than its first with its own behind."""
+        return self.VIEW.value if table.id in {"rows", None} else f"{self.VIEW.value}/{table.id}"
+
+    async def do_columns(self) -> None:
+        """Choose which columns are shown, in which order, and by which the rows are sorted."""
+        table = self.active_table
+        name = self._name_of(table)
+
+        def shown(keys: tuple[str, ...], order: tuple[SortKey, ...]) -> None:
+            table.choose_columns(keys)
+            table.order_by(order)
+
+        dialog = ColumnsDialog(table.rows.columns, self.services.tables.columns(name), table.rows.order, self.services.now, shown)
+        kept = await self.app.push_screen_wait(dialog)
+        if kept is not None and kept != self.services.tables.columns(name):
+            problem = self.services.tables.keep(name, kept)
+            if problem:
+                self.notice(f"These columns stay until the end only: {problem}.", Tone.WARN)
         self.show()
 
     def do_copy(self) -> None:
@@ -125,6 +159,7 @@ class TableScreen(RowsScreen, Generic[Item]):
 
     def on_mount(self) -> None:
         """Keys go to the table."""
+        self.table.picks = self.VIEW in views_with(Trait.PICKS)
         self.focus_home()
 
     def on_unmount(self) -> None:
@@ -144,6 +179,7 @@ class TableScreen(RowsScreen, Generic[Item]):
         problem = self.problem()
         return (
             line(Span(f"! {problem}", Tone.WARN)) if problem and len(self.source.rows) else (),
+            self.picked_words(),
             self.part("filter", FilterBar).words(),
             line(muted(self.table.place_text)) if len(self.source.rows) else (),
         )
@@ -190,6 +226,31 @@ class TableScreen(RowsScreen, Generic[Item]):
         if self.table.cursor_item is None:
             self.notice(f"No {self.ITEM} is selected.", Tone.WARN)
         return self.table.cursor_item
+
+    def picked_words(self) -> Line:
+        """How many rows are picked, and the key that lets go of them; nothing where none is."""
+        count = self.table.picked_count
+        return (*line(strong(f"{PICKED} {count} picked"), " "), *self.hint("pick_none", " lets go")) if count else ()
+
+    def do_pick(self) -> None:
+        """Pick the selected row, or let go of it."""
+        self.table.pick()
+        self.show()
+
+    def do_pick_range(self) -> None:
+        """Pick all rows from the one picked last to the selected one."""
+        self.table.pick_range()
+        self.show()
+
+    def do_pick_all(self) -> None:
+        """Pick all rows that the filter keeps."""
+        self.table.pick_all()
+        self.show()
+
+    def do_pick_none(self) -> None:
+        """Let go of all that is picked."""
+        self.table.pick_none()
+        self.show()
 
     def on_line_table_row_opened(self) -> None:
         """A click on the selected row."""

@@ -39,6 +39,8 @@ class GroupState:
         self.phases: Counter[RunPhase] = Counter()
         self.past: dict[str, AgentRun] = {}
         """Runs whose case another attempt took over."""
+        self.newest: str | None = None
+        """The run that began or changed its phase last, while somebody looks."""
         self._successors: dict[str, str] = {}
         self._early: list[Event] = []
 
@@ -78,11 +80,14 @@ class GroupState:
             self.group = group_after(self.group, event)
             self.gone = self.group is None
             return True
-        run = run_after(self.run(event.name), event)
+        known = self.run(event.name)
+        run = run_after(known, event)
         if run is None:
             self._forget(event.name)
         else:
             self._take(run)
+            if run_status(run).current and (known is None or run_status(known).phase is not run_status(run).phase):
+                self.newest = run.name
         return True
 
     def run(self, name: str) -> AgentRun | None:

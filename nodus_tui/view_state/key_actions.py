@@ -42,6 +42,7 @@ _LIVE = views_with(Trait.LIVE)
 _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
 _ROWS = views_with(Trait.ROWS)
+_PICKS = views_with(Trait.PICKS)
 _NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.RESULTS, View.COMPARISON})
 """Where the keys that move to the left and to the right are free."""
 
@@ -107,7 +108,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "filter",
         ("slash",),
         "filter",
-        "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05; ! turns one round.",
+        "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05, any column; ! turns one round.",
         views_with(Trait.FILTER),
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
@@ -185,6 +186,17 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("next", ("n",), "after", "Open the run that took this one's place.", (View.RUN,), footer=False),
     KeyAction("sort", ("s",), "sort", "Sort by the next column.", _ROWS, footer=False),
     KeyAction("reverse", ("S",), "reverse", "Turn the order round.", _ROWS, footer=False),
+    KeyAction("sort_further", ("alt+s",), "sort further", "Sort rows that are alike also by another column.", _ROWS, footer=False),
+    KeyAction(
+        "columns", ("O",), "columns", "Choose which columns are shown, in which order, and how the rows are sorted.", _ROWS, footer=False
+    ),
+    KeyAction("pick", ("space",), "pick", "Pick the selected row for an action on several, or let go of it.", _PICKS),
+    KeyAction("pick_range", ("V",), "pick up to here", "Pick all rows from the one picked last to the selected one.", _PICKS, footer=False),
+    KeyAction("pick_all", ("a",), "pick all", "Pick all rows that the filter keeps.", _PICKS, footer=False),
+    KeyAction("pick_none", ("A",), "pick none", "Let go of all that is picked.", _PICKS, footer=False),
+    KeyAction(
+        "follow_runs", ("f",), "follow", "Let the cursor go along with the run that started or changed last.", (View.GROUP,), footer=False
+    ),
     KeyAction(
         "copy",
         ("y",),

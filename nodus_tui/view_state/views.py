@@ -48,6 +48,8 @@ class Trait(StrEnum):
     """Enter opens what is selected."""
     ENDS = "ends"
     """`x` kills what is selected or shown."""
+    PICKS = "picks"
+    """Several of its rows can be picked, for one action on all of them."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +76,19 @@ VIEWS: tuple[ViewEntry, ...] = (
     ViewEntry(
         View.CAMPAIGNS,
         "Campaigns",
-        _TABLE | {Trait.FIRST, Trait.OPENS, Trait.ENDS},
+        _TABLE | {Trait.FIRST, Trait.OPENS, Trait.ENDS, Trait.PICKS},
         screen="nodus_tui.screens.campaigns:CampaignsScreen",
         help="Show all campaigns: the groups with their progress, pass rate and money.",
         also=("groups", "home"),
     ),
-    ViewEntry(View.GROUP, "Group", _TABLE | {Trait.OPENS, Trait.ENDS}),
+    ViewEntry(View.GROUP, "Group", _TABLE | {Trait.OPENS, Trait.ENDS, Trait.PICKS}),
     ViewEntry(View.RESULTS, "Results", _TABLE | {Trait.OPENS}),
     ViewEntry(View.COMPARISON, "Two groups compared", _TABLE | {Trait.OPENS}),
     ViewEntry(View.RUN, "Run", frozenset({Trait.LIVE, Trait.ENDS})),
     ViewEntry(
         View.JOBS,
         "Jobs",
-        _TABLE | {Trait.OPENS, Trait.ENDS},
+        _TABLE | {Trait.OPENS, Trait.ENDS, Trait.PICKS},
         screen="nodus_tui.screens.jobs:JobsScreen",
         key="J",
         help="Show all jobs.",
@@ -112,7 +114,7 @@ VIEWS: tuple[ViewEntry, ...] = (
     ViewEntry(
         View.SANDBOXES,
         "Sandboxes",
-        _TABLE | {Trait.OPENS, Trait.ENDS},
+        _TABLE | {Trait.OPENS, Trait.ENDS, Trait.PICKS},
         screen="nodus_tui.screens.boxes:SandboxesScreen",
         key="b",
         help="Show all sandboxes: your own with their costs and ends, and those of runs, graders and jobs.",

@@ -15,14 +15,17 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
-from nodus_tui.view_state.columns import GAP, Column, Item, Placed, place
+from nodus_tui.view_state.column_choice import order_sign
+from nodus_tui.view_state.columns import GAP, Column, Item, Placed, chosen, place, usual
 from nodus_tui.view_state.key_moves import move_keys
-from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
 from nodus_tui.widgets.span_block import clicked
 
 _MARGIN = 2
-"""Cells before the first column: the cursor's own mark stands there, so that it needs no colour."""
+"""Cells before the first column: the cursor's own mark stands there, and that of a row that is picked, so that neither needs a colour."""
+PICKED = "■"
+"""The mark of a row that is picked, with others, for an action on all of them."""
 _EMPTY_AT = Offset(2, 2)
 """Where the words begin that stand in a table without rows."""
 
@@ -35,6 +38,7 @@ class _Drawn:
     cells: tuple[Line, ...]
     mark: str
     """The cursor's mark, empty on other rows."""
+    picked: bool
 
 
 class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
@@ -85,9 +89,16 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
-        self._header: tuple[str, bool, int] | None = None
+        self._header: tuple[tuple[SortKey, ...], int] | None = None
+        self._chosen_keys: tuple[str, ...] = ()
         self.one_click = False
         """Whether one click opens, as in a menu."""
+        self.picks = False
+        """Whether a person can pick several rows."""
+        self._picked: set[str] = set()
+        """What was picked, shown or not: what the filter hides for a while is picked again when it is back."""
+        self._anchor: str | None = None
+        """The row that was picked last: a range goes from there."""
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
         self.lines_refreshed = 0
@@ -108,9 +119,23 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """Show other rows from now on, with other columns."""
         self.rows = rows
         self.cursor_key, self._cursor_index = None, 0
+        self._picked, self._anchor = set(), None
         self._placed_for, self._shown_count, self._header = -1, -1, None
         self.show(self.now)
         self.repaint()
+
+    def choose_columns(self, keys: Sequence[str]) -> None:
+        """Show these columns in this order, as far as there is room; the usual ones where there are none of these keys."""
+        if tuple(keys) != self._chosen_keys:
+            self._chosen_keys = tuple(keys)
+            self._placed_for = -1
+            self._place_columns()
+            self.repaint()
+
+    @property
+    def columns(self) -> tuple[Column[Item], ...]:
+        """The columns that are to be shown, whether there is room or not."""
+        return chosen(self.rows.columns, self._chosen_keys) if self._chosen_keys else usual(self.rows.columns)
 
     def show_empty(self, lines: Sequence[Line]) -> None:
         """What stands in the table when it has no rows: what that means and what to do."""
@@ -180,7 +205,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         item = self.cursor_item
         if item is None:
             return ()
-        return tuple((column.title or column.key, plain(safe_line(column.cell(item, self.now)))) for column in self.rows.columns)
+        return tuple((column.title or column.key, plain(safe_line(column.cell(item, self.now)))) for column in self.columns)
 
     # Painting
 
@@ -189,7 +214,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         width = self.scrollable_content_region.width
         if width != self._placed_for:
             self._placed_for = width
-            self._placed = place(self.rows.columns, max(1, width - _MARGIN))
+            self._placed = place(self.columns, max(1, width - _MARGIN))
             # What was drawn stands at other places than what will be.
             self._drawn = []
 
@@ -203,12 +228,12 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.rows_made += 1
         cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
         mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
-        return _Drawn(key, cells, mark)
+        return _Drawn(key, cells, mark, key in self._picked)
 
     def _refresh_changed(self) -> None:
         height = self.size.height
         self._place_columns()
-        header = (self.rows.sort_key, self.rows.descending, self._placed_for)
+        header = (self.rows.order, self._placed_for)
         if header != self._header:
             self._refresh_line(0)
         for y in range(1, height):
@@ -221,7 +246,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """Up to the last cell that reads otherwise. Textual sends a line from its left edge to the end of a region, once for each region of
         it: one region that ends early costs less on the wire than several small ones.
         """
-        if old is None or new is None or old.mark != new.mark:
+        if old is None or new is None or (old.mark, old.picked) != (new.mark, new.picked):
             self._refresh_line(y)
             return
         left, end = _MARGIN, 0
@@ -241,7 +266,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         width, paint, ground = self.size.width, paint_of(self), ground_of(self)
         self._place_columns()
         if y == 0:
-            self._header = (self.rows.sort_key, self.rows.descending, self._placed_for)
+            self._header = (self.rows.order, self._placed_for)
             return self._title_strip(paint, width, ground)
         drawn = self._what(y)
         if y >= len(self._drawn):
@@ -249,7 +274,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._drawn[y] = drawn
         if drawn is None:
             return self._empty_strip(paint, y, width, ground)
-        return self._cells_strip(paint, drawn.cells, width, line_mark=drawn.mark, base=paint.cursor if drawn.mark else ground)
+        marks = (drawn.mark or " ") + PICKED if drawn.picked else drawn.mark
+        return self._cells_strip(paint, drawn.cells, width, line_mark=marks, base=paint.cursor if drawn.mark else ground)
 
     def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
         if len(self.rows) or not _EMPTY_AT.y <= y < _EMPTY_AT.y + len(self._empty):
@@ -273,11 +299,10 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def _title(self, placed: Placed[Item]) -> Line:
         column: Column[Item] = placed.column
-        if column.key != self.rows.sort_key:
+        sign = order_sign(self.rows.order, column.key)
+        if not sign:
             return (Span(column.title, Tone.MUTED),)
-        arrow = "▼" if self.rows.descending else "▲"
-        room = placed.width - 1
-        return (Span(column.title[:room] + arrow, Tone.KEY),)
+        return (Span(column.title[: placed.width - len(sign)] + sign, Tone.KEY),)
 
     # Moving
 
@@ -319,9 +344,19 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     # Order
 
-    def sort_by(self, key: str) -> None:
-        """Sort by a column; by the same one again turns the order round."""
-        self.rows.sort_by(key, descending=not self.rows.descending if key == self.rows.sort_key else False)
+    def sort_by(self, key: str, *, further: bool = False) -> None:
+        """Sort by a column, alone or behind those by which the rows are sorted already; by the same one again turns its order round."""
+        falls = dict(self.rows.order).get(key)
+        if further and falls is None:
+            self.order_by((*self.rows.order, (key, False)))
+        elif further or key == self.rows.sort_key:
+            self.order_by(tuple((each, down is not (each == key)) for each, down in self.rows.order))
+        else:
+            self.order_by(((key, False),))
+
+    def order_by(self, order: Sequence[SortKey]) -> None:
+        """Sort by these columns, the most important first."""
+        self.rows.sort_by_all(order)
         self._settle_cursor()
         self._scroll_to_cursor()
         self._refresh_changed()
@@ -331,10 +366,60 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         keys = [placed.column.key for placed in self._placed if placed.column.title]
         at = keys.index(self.rows.sort_key) if self.rows.sort_key in keys else -1
         if keys:
-            self.sort_by(keys[(at + 1) % len(keys)])
+            self.order_by(((keys[(at + 1) % len(keys)], False),))
+
+    def sort_further(self) -> None:
+        """Sort also by the next column that is shown and by which the rows are not sorted yet."""
+        used = dict(self.rows.order)
+        keys = [placed.column.key for placed in self._placed if placed.column.title]
+        last = keys.index(self.rows.order[-1][0]) if self.rows.order and self.rows.order[-1][0] in keys else -1
+        behind = [*keys[last + 1 :], *keys[: last + 1]]
+        key = next((each for each in behind if each not in used), None)
+        if key is not None:
+            self.sort_by(key, further=True)
+
+    # Picking several rows
+
+    def pick(self) -> None:
+        """Pick the selected row, or let go of it, and go on to the next."""
+        if self.cursor_key is not None:
+            self._toggle(self.cursor_key)
+            self.move_to(self._cursor_index + 1)
+
+    def _toggle(self, key: str) -> None:
+        self._picked ^= {key}
+        self._anchor = key
+
+    def pick_range(self) -> None:
+        """Pick all rows from the one that was picked last up to the selected one."""
+        begins = self.rows.index_of(self._anchor) if self._anchor is not None else None
+        first, last = sorted((self._cursor_index if begins is None else begins, self._cursor_index))
+        self._picked |= {self.rows.key_at(index) for index in range(first, min(last + 1, len(self.rows)))}
+        self._anchor = self.cursor_key
+        self._refresh_changed()
+
+    def pick_all(self) -> None:
+        """Pick all rows that the filter keeps."""
+        self._picked.update(self.rows.shown_keys())
+        self._refresh_changed()
+
+    def pick_none(self) -> None:
+        """Let go of all, those that the filter hides included."""
+        self._picked, self._anchor = set(), None
+        self._refresh_changed()
+
+    @property
+    def picked_count(self) -> int:
+        """How many of the rows that are shown are picked: what is not seen is never acted on."""
+        return sum(self.rows.shows(key) for key in self._picked)
+
+    def picked_items(self) -> tuple[Item, ...]:
+        """The items of the picked rows that are shown, in the order of the table."""
+        places = sorted((index, key) for key in self._picked if (index := self.rows.index_of(key)) is not None)
+        return tuple(self.rows.item(key) for _, key in places)
 
     async def on_click(self, event: events.Click) -> None:
-        """Select, or with a double click open; a title sorts."""
+        """Select, or with a double click open; a title sorts. With Ctrl pick, with Shift pick up to here, and with both sort further."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -345,7 +430,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         if offset.y == 0:
             key = self._column_at(offset.x)
             if key is not None:
-                self.sort_by(key)
+                self.sort_by(key, further=event.shift or event.ctrl)
             return
         index = offset.y - 1 + self.scroll_offset.y
         if index >= len(self.rows):
@@ -355,6 +440,13 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             self.post_message(self.RowOpened(self, self.rows.key_at(index)))
             return
         self.move_to(index)
+        if self.picks and (event.ctrl or event.shift):
+            if event.shift:
+                self.pick_range()
+            else:
+                self._toggle(self.rows.key_at(index))
+                self._refresh_changed()
+            self.post_message(self.CursorMoved(self, self.cursor_key))
 
     def _column_at(self, x: int) -> str | None:
         left = _MARGIN

@@ -218,7 +218,7 @@ async def test_a_conversation_follows_what_happens() -> None:
 
 
 async def test_help_lists_every_key_of_the_view() -> None:
-    async with console(fleet(), size=(100, 60)) as (app, pilot):
+    async with console(fleet(), size=(100, 100)) as (app, pilot):
         await press(app, pilot, "question_mark")
         text = screen_text(app)
         assert "Kill what is selected, after a question." in text

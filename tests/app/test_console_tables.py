@@ -1,0 +1,126 @@
+"""What every table of the console has: chosen columns that are remembered, several sort keys, a filter over its columns, picked rows."""
+
+import json
+from pathlib import Path
+
+from console_driver import console, press, screen_lines, screen_text, settled
+from console_records import changed, every_kind_of_run, group
+from scripted_backend import ScriptedBackend
+
+from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.screens.group import GroupScreen
+
+
+def fleet() -> ScriptedBackend:
+    return ScriptedBackend([group("fleet")], every_kind_of_run())
+
+
+def titles(app) -> str:
+    return next(each for each in screen_lines(app) if "CASE" in each or "TASK" in each or "VERDICT" in each)
+
+
+async def test_columns_are_chosen_shown_at_once_and_remembered(tmp_path: Path) -> None:
+    async with console(fleet(), size=(120, 40), state_folder=tmp_path) as (app, pilot):
+        await press(app, pilot, "enter", "O")
+        assert "Columns" in screen_text(app)
+        await press(app, pilot, "down", "space", "down", "left", "left", "enter")
+        assert titles(app).split()[:2] == ["PHASE", "CASE▲"]
+        assert "TASK" not in titles(app)
+    assert json.loads((tmp_path / "console.json").read_text())["columns"]["group"]["chosen"][:2] == ["phase", "case"]
+    async with console(fleet(), size=(120, 40), state_folder=tmp_path) as (app, pilot):
+        await press(app, pilot, "enter")
+        assert titles(app).split()[:2] == ["PHASE", "CASE▲"]
+
+
+async def test_escape_takes_the_columns_and_the_order_that_were_before() -> None:
+    async with console(fleet(), size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "enter")
+        before = titles(app)
+        await press(app, pilot, "O", "down", "space", "s", "down", "S")
+        assert "PHASE▲2" in titles(app)
+        await press(app, pilot, "escape")
+        assert titles(app) == before
+
+
+async def test_the_configuration_says_with_which_columns_a_table_begins() -> None:
+    settings = ConsoleSettings(columns={"group": ("task", "cost")})
+    async with console(fleet(), size=(120, 40), settings=settings) as (app, pilot):
+        await press(app, pilot, "enter")
+        assert titles(app).split() == ["TASK", "COST/CAP"]
+        await press(app, pilot, "O", "u", "enter")
+        assert "VERDICT" in titles(app)
+
+
+async def test_rows_are_sorted_by_several_columns_with_keys_and_with_clicks() -> None:
+    async with console(fleet(), size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "enter", "s", "s", "s", "alt+s")
+        assert "VERDICT▲1" in titles(app)
+        assert "COST/CAP▲2" in titles(app)
+        await press(app, pilot, "S")
+        assert "VERDICT▼1" in titles(app)
+        assert "COST/CAP▼2" in titles(app)
+        at = next(y for y, each in enumerate(screen_lines(app)) if "VERDICT" in each)
+        await pilot.click(offset=(titles(app).index("TASK"), at), control=True)
+        await press(app, pilot)
+        assert "TASK▲3" in titles(app)
+
+
+async def test_a_filter_asks_columns_and_says_where_it_is_wrong() -> None:
+    async with console(fleet(), size=(80, 24)) as (app, pilot):
+        await press(app, pilot, "enter", "slash")
+        assert "Tab completes" in screen_text(app)
+        await press(app, pilot, *"cal", "tab", *"1")
+        assert "/calls>1" in screen_text(app).replace("/ ", "/")
+        table = app.screen.table
+        assert {table.rows.item(table.rows.key_at(index)).spec.case for index in range(len(table.rows))} == {0, 1, 2, 3}
+        await press(app, pilot, *" tme>1")
+        assert '! at 9: no field "tme" here, did you mean time?' in screen_text(app)
+        await press(app, pilot, "enter")
+        assert not table.has_focus
+        await press(app, pilot, "escape")
+        assert table.has_focus
+        assert len(table.rows) == 12
+
+
+async def test_rows_are_picked_one_by_one_in_a_range_and_all_that_are_shown() -> None:
+    async with console(fleet(), size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "space", "space")
+        screen = app.screen
+        assert isinstance(screen, GroupScreen)
+        assert "■ 2 picked" in screen_text(app)
+        assert sum("■" in each[:2] and "picked" not in each for each in screen_lines(app)) == 2
+        await press(app, pilot, "down", "down", "V")
+        assert [run.spec.case for run in screen.table.picked_items()] == [0, 1, 2, 3, 4]
+        await press(app, pilot, "slash", *"state:running", "enter")
+        assert [run.spec.case for run in screen.table.picked_items()] == [4]
+        await press(app, pilot, "a")
+        assert [run.spec.case for run in screen.table.picked_items()] == [4, 5]
+        await press(app, pilot, "A")
+        assert "picked" not in screen_text(app)
+
+
+async def test_the_mouse_picks_too() -> None:
+    async with console(fleet(), size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter")
+        table = app.screen.table
+        await pilot.click(table, offset=(5, 2), control=True)
+        await press(app, pilot)
+        assert [run.spec.case for run in table.picked_items()] == [1]
+        await pilot.click(table, offset=(5, 4), shift=True)
+        await press(app, pilot)
+        assert [run.spec.case for run in table.picked_items()] == [1, 2, 3]
+
+
+async def test_the_cursor_follows_what_changed_last_until_it_is_moved() -> None:
+    backend = fleet()
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "f")
+        assert "following" in screen_text(app)
+        backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running"))
+        await settled(app, pilot)
+        assert app.screen.table.cursor_key == "fleet-0008-a1"
+        backend.emit(changed("AgentRun", "fleet-0004-a1", 102, of="fleet", costUSD="0.02"))
+        await settled(app, pilot)
+        assert app.screen.table.cursor_key == "fleet-0008-a1"
+        await press(app, pilot, "up")
+        assert "following" not in screen_text(app)

@@ -1,11 +1,10 @@
 """Resources and transcripts in detail, for `describe`. Foreign text passes safe_text. Pure."""
 
-from collections.abc import Sequence
+from datetime import datetime
 
 from nodus_tui.cli.output import pairs_text, table_text
 from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
 from nodus_tui.cli.sandbox_texts import sandbox_pairs
-from nodus_tui.cli.summary import seconds_text
 from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.cli.transfers import bytes_text
@@ -13,26 +12,22 @@ from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus, CallRecord, Transcript
 from nodus_tui.contract.resources.budget import Budget
-from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, environment_text, of_environment, with_error
-from nodus_tui.text import safe_text
 from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
 from nodus_tui.view_state.cells import Tone, plain
-from nodus_tui.view_state.devices import hardware_words, until_words
+from nodus_tui.view_state.devices import until_words
 from nodus_tui.view_state.figures import bar
-from nodus_tui.view_state.tool_turns import CALL_GLYPH, call_words, result_sign
+from nodus_tui.view_state.run_facts import beside_cpu, devices_text, limits_text, run_pairs
+from nodus_tui.view_state.transcript_text import conversation_text
 
 _BAR_CELLS = 24
-
-_NO_LIMIT = 100_000_000
-"""Characters of one message that are shown: all that a reply can have."""
 
 _COMMAND_CHARACTERS = 1000
 _MOST_OUTPUTS = 50
@@ -41,14 +36,16 @@ _CALL_TITLES = ("CALL", "STATE", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN
 _CALL_FIGURES = frozenset({"CALL", "TURN", "TRY", "RESERVED", "COST", "BOUND", "IN", "CACHED", "OUT"})
 
 
-def resource_text(resource: Resource, *, limits: AgentSandbox | None = None) -> str:
-    """Everything a person wants to know of it; for a run with a sandbox, the limits that its agent gives it."""
+def resource_text(
+    resource: Resource, *, now: datetime | None = None, limits: AgentSandbox | None = None, transcript: Transcript | None = None
+) -> str:
+    """Everything a person wants to know of it; for a run, with `now`, also where its time went, and the limits of its sandbox."""
     common = [("Kind", resource.kind), ("Name", resource.name), ("Project", resource.metadata.project or ""), ("Labels", _labels(resource))]
     match resource:
         case AgentGroup():
             own = _group(resource)
         case AgentRun():
-            own = _run(resource) + _sandbox(resource, limits)
+            own = run_pairs(resource, limits=limits, transcript=transcript, now=now, moment=time_text)
         case Agent():
             own = _agent(resource)
         case Job():
@@ -91,7 +88,7 @@ def _job(job: Job) -> list[tuple[str, str]]:
         ("Image", spec.image or ""),
         ("Command", command_text(spec.command, _COMMAND_CHARACTERS)),
         ("Working folder", _working_folder(job)),
-        ("Machine", f"{_beside_cpu(spec)}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
+        ("Machine", f"{beside_cpu(spec)}{spec.cpus:g} CPU, {spec.memory_gib:g} GiB" + ("" if spec.network else ", no network")),
         ("Environment", ", ".join([*spec.env, *(f"{name} (the scheduler's)" for name in spec.env_from)])),
         ("Timeout", duration_text(spec.timeout)),
     ]
@@ -166,7 +163,7 @@ def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, st
     more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp {target}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
         ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part) + _until(status)),
-        ("Devices", _devices(status.device_names, status.devices)),
+        ("Devices", devices_text(status.device_names, status.devices)),
         ("Attempt", str(status.attempt) if status.attempt > 1 else ""),
         ("Exit code", "" if status.exit_code is None else str(status.exit_code)),
         ("Cost", f"{display_usd(status.cost_usd)} of {cap_text(job)}, at {display_usd(status.rate_usd)} an hour"),
@@ -183,15 +180,6 @@ def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, st
 
 def _until(status: JobStatus | AgentRunStatus) -> str:
     return "" if status.until is None else f", {until_words(time_text(status.until), status.until_kind)}"
-
-
-def _devices(names: Sequence[str], uuids: Sequence[str]) -> str:
-    return "\n".join(f"{name}  {uuid}" for name, uuid in zip(names, uuids, strict=False))
-
-
-def _beside_cpu(spec: MachineSlice | AgentSandbox) -> str:
-    hardware = hardware_words(spec)
-    return "" if hardware == "CPU" else f"{hardware}, "
 
 
 def _budget(budget: Budget) -> list[tuple[str, str]]:
@@ -280,121 +268,11 @@ def _group(group: AgentGroup) -> list[tuple[str, str]]:
     ]
 
 
-def _run(run: AgentRun) -> list[tuple[str, str]]:
-    spec, status = run.spec, run.status
-    pairs = [
-        ("Group", spec.group or ""),
-        ("Task", f"{spec.task_id}, repetition {spec.repetition}, attempt {spec.attempt}"),
-        ("Agent", spec.agent + (f", revision {spec.agent_revision}" if spec.agent_revision else "")),
-        ("Predecessor", spec.predecessor or ""),
-    ]
-    if status is None:
-        return pairs
-    cap = "" if spec.max_cost_usd is None else f" of {display_usd(spec.max_cost_usd)}"
-    cost = display_usd(status.cost_usd) + cap
-    cost += f"; {display_usd(status.carried_usd)} of it carried from the predecessor" if status.carried_usd else ""
-    cost += f"; {display_usd(status.in_flight_usd)} in flight at worst" if status.in_flight_usd else ""
-    cost += f"; {display_usd(status.unconfirmed_usd)} unconfirmed" if status.unconfirmed_usd else ""
-    phase = ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)
-    return [
-        *pairs,
-        ("Phase", phase + _until(status)),
-        ("Taken over", "" if status.current else "yes: another attempt stands for this case"),
-        (
-            "Verdict",
-            (status.verdict.value if status.verdict else "none") + ("" if status.reward is None else f", reward {status.reward:.4g}"),
-        ),
-        ("Cost", cost + (" (simulated)" if status.simulated else "")),
-        ("Tokens", f"{status.input_tokens:,} in, {status.output_tokens:,} out"),
-        ("Calls", f"{status.calls} sent, {status.turns} of at most {status.max_turns} turns"),
-        ("Created", time_text(status.created_at)),
-        ("Started", time_text(status.started_at) + f" after {seconds_text(status.queued_seconds)} in the queue"),
-        (
-            "Ended",
-            time_text(status.ended_at) + ("" if status.duration_seconds is None else f" after {seconds_text(status.duration_seconds)}"),
-        ),
-    ]
-
-
-def _sandbox(run: AgentRun, limits: AgentSandbox | None) -> list[tuple[str, str]]:
-    """What its sandboxes were, took and cost: sandbox money is none of the run's model spend."""
-    box = run.status.sandbox if run.status else None
-    if box is None:
-        return []
-    running = f"; runs since {time_text(box.started_at)}" if box.running else "; stopped"
-    weaker = "weaker isolation (`nodus-tui doctor` says why)" if box.isolation == "weaker" else ""
-    kept = f"kept; `nodus-tui cp {run.name}:` lists them"
-    return [
-        (
-            "Sandbox",
-            ", ".join(part for part in (box.engine, weaker, box.image, box.hardware) if part)
-            if box.engine
-            else ("for grading only" if box.grader_image else "none was made"),
-        ),
-        ("Devices", _devices(box.device_names, box.devices)),
-        ("Graded in", box.grader_image),
-        ("Limits", limits_text(limits) if limits else ""),
-        ("Sandbox time", f"{seconds_text(box.seconds)} from started to stopped, grading included{running}"),
-        ("Sandbox cost", f"{display_usd(box.cost_usd)} at {display_usd(box.rate_usd)} an hour, apart from model spend and its cap"),
-        ("Files", kept if box.files_kept or box.running else "not kept"),
-    ]
-
-
-def limits_text(box: AgentSandbox) -> str:
-    """What a sandbox may use."""
-    parts = [
-        _beside_cpu(box).removesuffix(", "),
-        f"{box.cpus:g} CPU{'s' if box.cpus != 1 else ''}",
-        f"{box.memory_gib:g} GiB of memory",
-        f"{box.disk_gib:g} GiB of disk",
-        f"{box.processes} processes",
-        "network" if box.network else "no network",
-        f"{duration_text(box.command_timeout)} a command",
-        f"stops after {duration_text(box.idle_timeout)} idle",
-        f"{duration_text(box.max_lifetime)} at most",
-        f"{display_usd(box.max_cost_usd)} at most" if box.max_cost_usd is not None else "",
-    ]
-    return ", ".join(part for part in parts if part)
-
-
 def transcript_text(transcript: Transcript, *, calls: bool) -> str:
     """The conversation, one message after the other; before it, unless not wanted, the calls."""
-    parts = []
-    if calls and transcript.calls:
-        parts.append(table_text(_CALL_TITLES, [_call_row(call) for call in transcript.calls], right=_CALL_FIGURES))
-    parts.extend(_turn_text(turn) for turn in transcript.turns)
-    if transcript.grader_message:
-        parts.append(f"[grader]\n{_block(transcript.grader_message)}")
-    return "\n\n".join(parts) or "no conversation yet"
-
-
-def _turn_text(turn: TranscriptTurn) -> str:
-    call = f", call {turn.call}" if turn.call is not None else ""
-    lines = [f"[{turn.role}{call}, {time_text(turn.at)}]"]
-    if turn.text or not (turn.tool_calls or turn.tool_results):
-        lines.append(_block(turn.text))
-    for asked in turn.tool_calls:
-        words = call_words(asked)
-        lines.append(f"{CALL_GLYPH} {safe_text(asked.name)}  {_block(words.gist, indent=2)}".rstrip())
-        for name, value in words.rest:
-            text = _trimmed(value)
-            gap = "\n    " if "\n" in text else " "
-            lines.append(f"  {safe_text(name)}:{gap}{_block(text, indent=4)}")
-    for result in turn.tool_results:
-        sign = result_sign(result)
-        lines.append(f"{sign.glyph} {safe_text(result.name)}: {sign.word}, {seconds_text(result.seconds)}")
-        if result.text:
-            lines.append("  " + _block(_trimmed(result.text), indent=2))
-    return "\n".join(lines)
-
-
-def _trimmed(text: str) -> str:
-    return text.rstrip("\n")
-
-
-def _block(text: str, *, indent: int = 0) -> str:
-    """Foreign text of several lines, the lines after the first indented."""
-    return safe_text(text, newlines=True, limit=_NO_LIMIT).replace("\n", "\n" + " " * indent)
+    table = table_text(_CALL_TITLES, [_call_row(call) for call in transcript.calls], right=_CALL_FIGURES) if transcript.calls else ""
+    said = conversation_text(transcript, moment=time_text)
+    return "\n\n".join(part for part in (table if calls else "", said) if part) or "no conversation yet"
 
 
 def _call_row(call: CallRecord) -> tuple[str, ...]:

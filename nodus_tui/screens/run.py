@@ -1,4 +1,4 @@
-"""One run: its facts, its conversation, its calls."""
+"""One run: its facts, its conversation, its calls. How the conversation is read is in run_reading.py."""
 
 from typing import ClassVar
 
@@ -12,24 +12,35 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.files import save_files
+from nodus_tui.screens.find_bar import FindBar
+from nodus_tui.screens.outside import Role, open_outside
+from nodus_tui.screens.run_facts import show_facts
+from nodus_tui.screens.run_reading import ConversationReader
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.figures import clock_text
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run import RunState
 from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.transcript_text import conversation_text
 from nodus_tui.view_state.words import run_sign
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import Offer
+from nodus_tui.widgets.lazy_pane import LazyPane
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
-from nodus_tui.widgets.text_pane import TextPane
 
 BESIDE_FROM = 130
 """From this width on the calls stand beside the conversation instead of below it."""
-_FACT_LINES = 7
+BOTH_FROM = 34
+"""From this height on both halves are shown where they stand below each other; else the one with the keys."""
+_FACT_LINES = 8
+_FEW_FACT_LINES = 6
+"""In a low terminal."""
 
 
 class RunScreen(ViewScreen):
@@ -42,6 +53,11 @@ class RunScreen(ViewScreen):
     RunScreen #halves { height: 1fr; layout: vertical; }
     RunScreen #talk { height: 2fr; padding: 0 1; }
     RunScreen #calls { height: 1fr; min-height: 4; border-top: solid $tone-track; }
+    RunScreen.-one #facts { margin: 0; }
+    RunScreen.-one #halves { border-top: solid $tone-track; }
+    RunScreen.-one #calls { border-top: none; height: 1fr; }
+    RunScreen.-one.-talk #calls { display: none; }
+    RunScreen.-one.-calls #talk { display: none; }
     RunScreen.-beside #halves { layout: horizontal; }
     RunScreen.-beside #talk { width: 1fr; height: 1fr; }
     RunScreen.-beside #calls { width: 1fr; height: 1fr; border-top: none; border-left: solid $tone-track; }
@@ -51,6 +67,7 @@ class RunScreen(ViewScreen):
         super().__init__(services)
         self.group = group
         self.state = RunState(name, self.key)
+        self.reader = ConversationReader(self, self.state.reading)
         self._problem = ""
         self._fetching = False
 
@@ -58,8 +75,9 @@ class RunScreen(ViewScreen):
         """Facts, conversation, calls."""
         yield SpanBlock(widget_id="facts")
         with Container(id="halves"):
-            yield TextPane(widget_id="talk")
+            yield LazyPane(widget_id="talk")
             yield LineTable(self.state.calls, self.services.now(), widget_id="calls")
+        yield FindBar(self.reader.find)
 
     @property
     def calls(self) -> LineTable[CallRecord]:
@@ -72,12 +90,19 @@ class RunScreen(ViewScreen):
         self.focus_home()
 
     def on_resize(self, event: Resize) -> None:
-        """Wide enough for both halves beside each other?"""
-        self.set_class(event.size.width >= BESIDE_FROM, "-beside")
+        """Room for both halves, beside or below each other?"""
+        beside = event.size.width >= BESIDE_FROM
+        self.set_class(beside, "-beside")
+        self.set_class(not beside and event.size.height < BOTH_FROM, "-one")
 
     def focus_home(self) -> None:
         """Keys go to the conversation."""
-        self.part("talk", TextPane).focus()
+        self._turn_to(calls=False)
+
+    def _turn_to(self, *, calls: bool) -> None:
+        self.set_class(calls, "-calls")
+        self.set_class(not calls, "-talk")
+        (self.calls if calls else self.reader.pane).focus()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
@@ -96,7 +121,11 @@ class RunScreen(ViewScreen):
         if run is None:
             return ()
         task = f"case {run.spec.case}, task {run.spec.task_id}, attempt {run.spec.attempt}"
-        return (line(muted(task)), line(muted(f"call {self.calls.place_text}")) if len(self.state.calls) else ())
+        place = self.group.rows.index_of(run.name)
+        there = f"run {place + 1:,} of {len(self.group.rows):,}" if place is not None else ""
+        calls = f"call {self.calls.place_text}" if len(self.state.calls) else ""
+        raw = line(Span("raw", Tone.MARK)) if self.state.reading.raw else ()
+        return (line(muted(task)), line(muted(there)), line(muted(calls)), raw)
 
     def moving(self) -> bool:
         """Its times move while it goes on."""
@@ -108,8 +137,9 @@ class RunScreen(ViewScreen):
         self.state.run = self.group.run(self.state.name)
         successor = self.group.successor(self.state.name)
         notional = self.group.group is not None and status_of(self.group.group).notional_price
+        most = _FEW_FACT_LINES if self.has_class("-one") else _FACT_LINES
         self.part("facts", SpanBlock).show(
-            lambda width: clipped(self.state.facts(width, now, successor=successor, notional=notional), width, _FACT_LINES),
+            lambda width: clipped(self.state.facts(width, now, successor=successor, notional=notional), width, most),
         )
         self._show_talk()
         self.calls.show_empty((line(muted("No model call yet.")),))
@@ -119,20 +149,26 @@ class RunScreen(ViewScreen):
             self.run_worker(self._fetch(), exit_on_error=True)
 
     def _show_talk(self) -> None:
-        pane = self.part("talk", TextPane)
+        pane = self.reader.pane
         pane.follow = self.state.moving()
-        if self._problem:
-            pane.show(wrapped((line(f"The conversation cannot be read: {self._problem}"),), pane.text_width))
+        said = self.state.transcript is not None and bool(self.state.reading.parts) and not self._problem
+        if not said or (self.state.run is None and self.group.loaded):
+            pane.show_fixed(wrapped(self._instead(), pane.text_width))
             return
-        if self.state.run is None and self.group.loaded:
-            pane.show((line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),))
-            return
-        if self.state.transcript is None:
-            pane.show((line(muted("Reading the conversation…")),))
-            return
-        lines = self.state.conversation(pane.text_width) or wrapped(self.state.silence(self.services.now()), pane.text_width)
         end = self.state.conversation_end(self.services.now())
-        pane.show((*lines, *wrapped((end,), pane.text_width)) if end else lines)
+        self.reader.show(wrapped((end,), pane.text_width) if end else ())
+
+    def _instead(self) -> tuple[Line, ...]:
+        """What stands where the conversation would be."""
+        if self._problem:
+            return (line(f"The conversation cannot be read: {self._problem}"),)
+        if self.state.run is None and self.group.loaded:
+            return (line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),)
+        if self.state.transcript is None:
+            return (line(muted("Reading the conversation…")),)
+        now = self.services.now()
+        end = self.state.conversation_end(now)
+        return (*self.state.silence(now), *((end,) if end else ()))
 
     async def _fetch(self) -> None:
         self.state.asked_for_transcript()
@@ -158,15 +194,37 @@ class RunScreen(ViewScreen):
         """Wrap for the new width."""
         self._show_talk()
 
+    def on_find_bar_closed(self) -> None:
+        """Keys go to the conversation again."""
+        self.focus_home()
+
     # Actions
 
     def offer(self) -> Offer:
-        """What Tab does from where the keys go now; an interrupted group goes on with a key."""
+        """What Tab and Enter do from where the keys go now; an interrupted group goes on with a key."""
         interrupted = self.group.group is not None and status_of(self.group.group).phase is GroupPhase.INTERRUPTED
-        other = "to calls" if self.part("talk", TextPane).has_focus else "to conversation"
-        without = frozenset(action for action, holds in (("unfold", self.state.uses_tools), ("files", self._has_files())) if not holds)
-        words = {"switch": other, **({"unfold": "fold"} if self.state.whole else {})}
-        return Offer(now=frozenset({"resume"} if interrupted else ()), without=without, words=words)
+        calls = self.calls.has_focus
+        run, reading = self.state.run, self.state.reading
+        successor = self.group.successor(self.state.name)
+        now = {
+            "resume": interrupted,
+            "hit_next": bool(reading.needle),
+            "hit_before": bool(reading.needle),
+            "previous": run is not None and run.spec.predecessor is not None,
+            "next": successor is not None,
+        }
+        without = {"unfold": not reading.uses_tools, "turn_one": not (calls or reading.uses_tools), "files": not self._has_files()}
+        words = {
+            "switch": "to conversation" if calls else "to calls",
+            "turn_one": "its reply" if calls else "unfold",
+            "unfold": "fold all" if reading.whole else "unfold all",
+            "raw": "Markdown" if reading.raw else "raw",
+        }
+        return Offer(
+            now=frozenset(action for action, holds in now.items() if holds),
+            without=frozenset(action for action, holds in without.items() if holds),
+            words=words,
+        )
 
     def _has_files(self) -> bool:
         box = run_status(self.state.run).sandbox if self.state.run is not None else None
@@ -178,20 +236,64 @@ class RunScreen(ViewScreen):
 
     def do_switch(self) -> None:
         """The other half."""
-        target = self.calls if self.part("talk", TextPane).has_focus else self.part("talk", TextPane)
-        target.focus()
+        self._turn_to(calls=not self.calls.has_focus)
+
+    def do_turn_one(self) -> None:
+        """Fold or unfold the marked tool call; from a call, go to its reply."""
+        if not self.calls.has_focus:
+            self.reader.turn_one()
+        elif (call := self.calls.cursor_item) is not None:
+            self._turn_to(calls=False)
+            self.reader.go_to_call(call.number)
+
+    def on_line_table_row_opened(self) -> None:
+        """A click on the chosen call."""
+        self.do_turn_one()
+
+    def action_turn_part(self, key: str) -> None:
+        """A click on a tool call's line."""
+        self.reader.turn_part(key)
 
     def do_unfold(self) -> None:
-        """Show tool calls and results whole, or folded; the turn at the top stays there."""
-        if not self.state.uses_tools:
+        """Show tool calls and results whole, or folded; what is at the top stays there."""
+        if not self.state.reading.uses_tools:
             self.notice("No tool was used in this conversation.", Tone.WARN)
             return
-        pane = self.part("talk", TextPane)
-        # The line below the first: where that is the empty one at the end of a turn, the eye is on the next.
-        turn = self.state.turn_at(pane.scroll_offset.y + 1)
-        self.state.whole = not self.state.whole
+        self.reader.turn_all()
         self.show()
-        pane.scroll_to_line(self.state.start_of(turn))
+
+    def do_raw(self) -> None:
+        """Messages as they were written, or as Markdown."""
+        self.reader.turn_form()
+        self.show()
+
+    def do_find(self) -> None:
+        """Type what is looked for."""
+        self._turn_to(calls=False)
+        self.query_one(FindBar).open()
+
+    def do_hit_next(self) -> None:
+        """The next place that was found."""
+        self.reader.step_hit(1)
+
+    def do_hit_before(self) -> None:
+        """The one before."""
+        self.reader.step_hit(-1)
+
+    def do_part_next(self) -> None:
+        """Mark the next part."""
+        self._turn_to(calls=False)
+        self.reader.step(1)
+
+    def do_part_before(self) -> None:
+        """Mark the one before."""
+        self._turn_to(calls=False)
+        self.reader.step(-1)
+
+    async def do_facts(self) -> None:
+        """All facts, with the limits that the agent gives its sandbox."""
+        if (run := self._run()) is not None:
+            await show_facts(self, run, self.state.transcript, self.group.successor(run.name))
 
     async def do_files(self) -> None:
         """List the files that the agent made, and save some."""
@@ -203,8 +305,40 @@ class RunScreen(ViewScreen):
         await save_files(self, run.name)
 
     def do_copy(self) -> None:
-        """Copy the selected call."""
-        acting.copy_row(self, self.calls.row_texts())
+        """Copy the marked part of the conversation, or the selected call."""
+        if self.calls.has_focus:
+            acting.copy_row(self, self.calls.row_texts())
+        else:
+            self.reader.copy_part()
+
+    def do_copy_code(self) -> None:
+        """Copy a block of code."""
+        self.reader.copy_code()
+
+    def do_copy_all(self) -> None:
+        """Copy the conversation."""
+        if text := self._conversation():
+            copy_text(self, text, "the conversation")
+
+    async def do_pager(self) -> None:
+        """Read it in the person's pager."""
+        await self._outside("pager")
+
+    async def do_editor(self) -> None:
+        """Open a copy in the person's editor."""
+        await self._outside("editor")
+
+    async def _outside(self, role: Role) -> None:
+        if text := self._conversation():
+            await open_outside(self, role, self.state.name, text)
+
+    def _conversation(self) -> str:
+        now = self.services.now()
+        transcript = self.state.transcript
+        text = conversation_text(transcript, moment=lambda moment: clock_text(moment, now)) if transcript is not None else ""
+        if not text:
+            self.notice("Nothing has been said yet.", Tone.WARN)
+        return text
 
     def _run(self) -> AgentRun | None:
         if self.state.run is None:
@@ -238,7 +372,7 @@ class RunScreen(ViewScreen):
         if run is None or run.spec.predecessor is None:
             self.notice("This run took nobody's place.", Tone.WARN)
         else:
-            self.app.switch_screen(RunScreen(self.services, self.group, run.spec.predecessor))
+            self._go_to(run.spec.predecessor)
 
     def do_next(self) -> None:
         """The run that took this one's place."""
@@ -246,4 +380,27 @@ class RunScreen(ViewScreen):
         if successor is None:
             self.notice("No run took this one's place.", Tone.WARN)
         else:
-            self.app.switch_screen(RunScreen(self.services, self.group, successor.name))
+            self._go_to(successor.name)
+
+    def do_run_next(self) -> None:
+        """The next run of the group's table."""
+        self._go_along(1)
+
+    def do_run_before(self) -> None:
+        """The one before."""
+        self._go_along(-1)
+
+    def _go_along(self, by: int) -> None:
+        rows = self.group.rows
+        place = rows.index_of(self.state.name)
+        if place is None:
+            self.notice("This run is not in the group's table: another attempt stands for its case, or a filter hides it.", Tone.WARN)
+        elif not 0 <= place + by < len(rows):
+            self.notice(
+                "This is the last run of the group's table." if by > 0 else "This is the first run of the group's table.", Tone.WARN
+            )
+        else:
+            self._go_to(rows.key_at(place + by))
+
+    def _go_to(self, name: str) -> None:
+        self.app.switch_screen(RunScreen(self.services, self.group, name))

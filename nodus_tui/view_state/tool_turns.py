@@ -1,24 +1,25 @@
-"""Tool calls and their results in words: what a call asks for in one line and in full, how a result came out. All of it is foreign text."""
+"""Tool calls and their results in words: what a call asks for in one line and in full, how it came out. All of it is foreign text."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodus_tui.contract.resources.agent_run import ToolCallRecord, ToolResultRecord
-from nodus_tui.text import safe_text, wrap
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.text import safe_text
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import exact_span_text
+from nodus_tui.view_state.files import size_text
 from nodus_tui.view_state.words import Sign
 
-FOLDED_LINES = 4
-"""Lines of a result that stand there while it is folded."""
-TEXT_LIMIT = 200_000
-"""Characters of one argument or result that are shown; the whole stays in the backend."""
-
 CALL_GLYPH = "▸"
+OPEN_GLYPH = "▾"
 _GIST_FIELDS = ("command", "path", "answer")
 """The argument that says in one line what a call does, the first that there is."""
-_INDENT = "  "
+_GIST = 1_000
+"""Characters of it that are looked at for one line."""
+_SHORT_GIST = 20
+"""Characters that the one line always has room for."""
+_LEAST_GIST = 12
+"""Cells that are left for it beside how a call came out."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,19 @@ class CallWords:
     """The command, the path, the answer; else the arguments as the model wrote them."""
     rest: tuple[tuple[str, str], ...]
     """The other arguments by name."""
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """A call with its result, as far as there are both."""
+
+    call: ToolCallRecord | None
+    result: ToolResultRecord | None
+
+    @property
+    def name(self) -> str:
+        """The tool."""
+        return self.call.name if self.call is not None else self.result.name if self.result is not None else ""
 
 
 def call_words(call: ToolCallRecord) -> CallWords:
@@ -55,51 +69,46 @@ def result_sign(result: ToolResultRecord) -> Sign:
     return Sign("✓", "exit 0", Tone.MUTED) if result.exit_code == 0 else Sign("!", f"exit {result.exit_code}", Tone.WARN)
 
 
-def call_lines(calls: Sequence[ToolCallRecord], width: int, *, whole: bool) -> tuple[Line, ...]:
-    """The calls of a reply: one line each, or with `whole` everything that they ask for."""
-    lines: list[Line] = []
-    for call in calls:
-        words = call_words(call)
-        head = line(Span(f"{_INDENT}{CALL_GLYPH} ", Tone.KEY), strong(call.name), _INDENT)
-        if not whole:
-            lines.append((*head, Span(words.gist)))
-            continue
-        first, *more = _text_lines(words.gist, width - 4)
-        lines.append((*head, Span(first)) if not more and len(head[1].text) + len(first) + 6 <= width else head)
-        if lines[-1] == head:
-            lines.extend(line(f"{_INDENT * 2}{text}") for text in (first, *more))
-        for name, value in words.rest:
-            lines.append(line(muted(f"{_INDENT * 2}{name}:")))
-            lines.extend(line(f"{_INDENT * 3}{text}") for text in _text_lines(value, width - 6))
-    return tuple(lines)
+def use_line(use: ToolUse, width: int, *, unfolded: bool = False) -> Line:
+    """A call in one line: the tool and what it was asked for; at the right how it came out, how long it took, how much it said."""
+    glyph = OPEN_GLYPH if unfolded else CALL_GLYPH
+    words = call_words(use.call).gist if use.call is not None else ""
+    asked = safe_text(words[:_GIST].strip(), limit=_GIST)
+    left = line(Span(f"  {glyph} ", Tone.KEY), strong(safe_text(use.name)), "  ", asked)
+    right = outcome_line(use.result)
+    room = width - line_width(right) - 2
+    if room < line_width(left[:2]) + _LEAST_GIST:
+        return cut_line(left, width)
+    kept = cut_line(left, room)
+    return (*kept, Span(" " * (width - line_width(kept) - line_width(right))), *right)
 
 
-def result_lines(results: Sequence[ToolResultRecord], width: int, *, whole: bool, key: str) -> tuple[Line, ...]:
-    """The results of one turn: each with how it came out, and its first lines or, with `whole`, all; `key` shows the rest."""
-    lines: list[Line] = []
-    for result in results:
-        sign = result_sign(result)
-        lines.append(joined((line(Span("tool", Tone.WARN), f" {result.name}"), sign.spans(), line(muted(exact_span_text(result.seconds))))))
-        lines.extend(_whole_result(result.text, width) if whole else _folded_result(result.text, key))
-    return tuple(lines)
+def outcome_line(result: ToolResultRecord | None) -> Line:
+    """How a call came out."""
+    if result is None:
+        return line(Span("no result yet", Tone.INFO))
+    size = size_text(len(result.text.encode("utf-8", "replace")))
+    return joined((result_sign(result).spans(), line(muted(exact_span_text(result.seconds))), line(muted(size))))
 
 
-def _whole_result(text: str, width: int) -> list[Line]:
-    return [line(f"{_INDENT}{each}") for each in _text_lines(text, width - 2)] if text else []
+def arguments_text(use: ToolUse) -> tuple[str, ...]:
+    """All that a call asks for: the gist where one line may not hold it, then each other argument by its name."""
+    if use.call is None:
+        return ()
+    words = call_words(use.call)
+    rest = tuple(f"{name}:\n  {value}" if "\n" in value else f"{name}: {value}" for name, value in words.rest)
+    return (*((words.gist,) if words.gist else ()), *rest)
 
 
-def _folded_result(text: str, key: str) -> list[Line]:
-    # Only what is shown is made safe: a result may be long, and most of it stays folded.
-    found = text.rstrip("\n").split("\n", FOLDED_LINES) if text else []
-    rest = found[FOLDED_LINES].count("\n") + 1 if len(found) > FOLDED_LINES else 0
-    if rest == 1:
-        rest = 0
-    shown = found if not rest else found[:FOLDED_LINES]
-    lines = [line(f"{_INDENT}{safe_text(each, newlines=True)}") for each in shown]
-    if rest:
-        lines.append(line(muted(f"{_INDENT}… {rest:,} more lines ("), Span(key, Tone.KEY), muted(" shows all)")))
-    return lines
+def hidden_arguments(use: ToolUse) -> tuple[str, ...]:
+    """What of it the one line does not show at every width."""
+    gist, *rest = arguments_text(use) or ("",)
+    short = len(gist) <= _SHORT_GIST and "\n" not in gist
+    return tuple(each for each in ("" if short else gist, *rest) if each)
 
 
-def _text_lines(text: str, width: int) -> list[str]:
-    return wrap(safe_text(text, limit=TEXT_LIMIT, newlines=True), max(2, width))
+def use_text(use: ToolUse) -> str:
+    """A call and its result as text, as they were written."""
+    asked = "\n".join(arguments_text(use))
+    said = use.result.text if use.result is not None else ""
+    return "\n".join(part for part in (f"{use.name}: {asked}".rstrip(), said.removesuffix("\n")) if part)

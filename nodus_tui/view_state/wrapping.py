@@ -61,10 +61,10 @@ def _start(spans: Line, count: int) -> Line:
 
 def _hanging(shown: Line, width: int, hang: int) -> list[Line]:
     if not hang:
-        return _broken(shown, width)
-    first, *_ = _broken(shown, width)
+        return broken(shown, width)
+    first, *_ = broken(shown, width)
     rest = safe_line(_after(shown, plain(first)))
-    return [first, *((Span(" " * hang), *each) for each in _broken(rest, width - hang))]
+    return [first, *((Span(" " * hang), *each) for each in broken(rest, width - hang))]
 
 
 def _after(shown: Line, start: str) -> Line:
@@ -78,8 +78,8 @@ def _after(shown: Line, start: str) -> Line:
     return tuple(span for span in spans if span.text)
 
 
-def _broken(shown: Line, width: int) -> list[Line]:
-    """Break the words, then give each character its span again: wrapping only ever leaves out spaces."""
+def broken(shown: Line, width: int) -> list[Line]:
+    """A line of safe text broken at spaces. The words are broken, then each character gets its span again: that only leaves out spaces."""
     owners = [(char, span) for span in shown for char in span.text]
     place = 0
     lines: list[Line] = []

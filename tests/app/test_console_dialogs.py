@@ -98,7 +98,7 @@ async def test_a_superseded_run_names_the_one_to_extend() -> None:
         ],
     )
     async with console(backend, start_at="fleet") as (app, pilot):
-        await press(app, pilot, "enter", "p", "e")
+        await press(app, pilot, "enter", "S", "e")
         assert "extend fleet-0006-a2, which stands for its case now" in " ".join(screen_text(app).split())
 
 

@@ -12,7 +12,6 @@ from nodus_tui.app import NodusApp
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.sandboxes import FileEntry
-from nodus_tui.widgets.text_pane import TextPane
 
 
 def world() -> ScriptedBackend:
@@ -100,20 +99,6 @@ async def test_a_run_without_a_sandbox_and_a_backend_that_refuses_say_so() -> No
         backend.refuse = NodusError(ErrorCode.UNAVAILABLE, "the sandbox is gone")
         await press(app, pilot, "f")
         assert "! the sandbox is gone" in screen_text(app)
-
-
-async def test_unfolding_keeps_the_turn_that_is_read_at_the_top() -> None:
-    async with console(world()) as (app, pilot):
-        await press(app, pilot, "enter", "enter")
-        screen = app.screen
-        pane = screen.query_one("#talk", TextPane)
-        pane.scroll_to(y=screen.state.start_of(5), animate=False)
-        await settled(app, pilot)
-        await press(app, pilot, "o")
-        assert pane.scroll_offset.y == screen.state.start_of(5)
-        assert "o fold" in screen_text(app)
-        await press(app, pilot, "o")
-        assert pane.scroll_offset.y == screen.state.start_of(5)
 
 
 async def test_the_count_of_sandboxes_follows_the_backend() -> None:

@@ -197,10 +197,11 @@ async def test_predecessor_and_successor_are_one_key_away() -> None:
         await settled(app, pilot)
         await press(app, pilot, *"jjjjjj", "enter")
         assert "fleet-0006-a2" in screen_lines(app)[0]
-        await press(app, pilot, "p")
+        await press(app, pilot, "S")
         assert "fleet-0006-a1" in screen_lines(app)[0]
         assert "its case goes on in fleet-0006-a2" in screen_text(app)
-        await press(app, pilot, "n")
+        assert "s successor" in screen_lines(app)[-1]
+        await press(app, pilot, "s")
         assert "fleet-0006-a2" in screen_lines(app)[0]
 
 

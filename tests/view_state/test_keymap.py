@@ -34,7 +34,7 @@ def test_one_key_several_keys_no_key(tmp_path: Path) -> None:
 
 
 def test_actions_and_help_have_the_chosen_keys(tmp_path: Path) -> None:
-    chosen = Situation(keys=keymap("console: {keys: {kill: Del, quit: Q, launch: null, down: [n, down], next: Z}}", tmp_path))
+    chosen = Situation(keys=keymap("console: {keys: {kill: Del, quit: Q, launch: null, down: [n, down], hit_next: Z}}", tmp_path))
     of_run = {action.id: action.keys for action in actions_of(View.RUN, chosen)}
     assert of_run["kill"] == ("delete",)
     assert of_run["quit"] == ("Q", "ctrl+c"), "ctrl+c leaves whatever a person chooses"

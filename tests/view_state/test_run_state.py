@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from console_records import NOW, conversation, run, scored, tool_conversation, tool_run, usd
+from console_records import NOW, conversation, run, tool_conversation, tool_run, usd
 
-from nodus_tui.contract.phases import Reason, RunPhase, Verdict
+from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.run import CALL_COLUMNS, RunState, short_image
 from nodus_tui.view_state.run_columns import run_seconds
@@ -19,23 +19,6 @@ def state_of(item, *said: str) -> RunState:
     state.run = item
     state.take_transcript(conversation(item.name, *said))
     return state
-
-
-def test_the_conversation_is_wrapped_and_wrapped_once_only() -> None:
-    state = state_of(scored(0, Verdict.CORRECT), "You add.", "word " * 40, "ok")
-    lines = state.conversation(30)
-    assert all(len(text) <= 30 for text in texts(lines))
-    again = state.conversation(30)
-    assert again == lines
-    assert all(one is other for one, other in zip(lines, again, strict=True) if one)
-
-
-def test_hostile_turns_are_shown_as_data() -> None:
-    state = state_of(scored(0, Verdict.CORRECT), "s", "\x1b]52;c;ZXZpbA==\x07[@click=app.quit]x[/]\r\nnext\u202e")
-    shown = "\n".join(texts(state.conversation(80)))
-    assert "\x1b" not in shown
-    assert "␛]52;c;ZXZpbA==␇[@click=app.quit]x[/]" in shown
-    assert "next<U+202E>" in shown
 
 
 def test_facts_name_money_in_flight_and_carried() -> None:
@@ -90,36 +73,6 @@ def tool_state(*, running: bool = False) -> RunState:
     state.run = tool_run(running=running)
     state.take_transcript(tool_conversation(state.name, ended=not running))
     return state
-
-
-def test_results_are_folded_and_unfolded_and_the_place_of_each_turn_is_known() -> None:
-    state = tool_state()
-    folded = texts(state.conversation(78))
-    assert "  ▸ bash  ls -la tests" in folded
-    assert "  … 8 more lines (o shows all)" in folded
-    assert not any("test_case_11" in text for text in folded)
-    assert state.uses_tools
-    for turn in range(len(tool_conversation("x").turns)):
-        assert state.turn_at(state.start_of(turn)) == turn
-    state.whole = True
-    whole = texts(state.conversation(78))
-    assert any("test_case_11" in text for text in whole)
-    assert not any("more lines" in text for text in whole)
-    assert whole[state.start_of(3)].startswith("tool bash · ✓ exit 0")
-    assert all(len(text) <= 78 for text in whole)
-    state.whole = False
-    assert texts(state.conversation(78)) == folded
-
-
-def test_how_a_result_came_out_is_a_glyph_and_a_word() -> None:
-    heads = [text for text in texts(tool_state().conversation(78)) if text.startswith("tool ")]
-    assert heads == [
-        "tool bash · ✓ exit 0 · 0.0s",
-        "tool bash · ! exit 1 · 1.3s",
-        "tool read · ! error · 0.0s",
-        "tool edit · ✓ done · 0.0s",
-        "tool bash · ! killed · 2m00s",
-    ]
 
 
 def test_the_sandbox_is_told_with_its_own_money() -> None:

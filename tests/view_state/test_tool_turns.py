@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nodus_tui.contract.resources.agent_run import ToolCallRecord, ToolResultRecord
 from nodus_tui.view_state.cells import cut_line, line_width, plain
-from nodus_tui.view_state.tool_turns import FOLDED_LINES, call_lines, call_words, result_lines, result_sign
+from nodus_tui.view_state.tool_turns import ToolUse, call_words, hidden_arguments, result_sign, use_line, use_text
 
 
 def call(arguments: object, name: str = "bash") -> ToolCallRecord:
@@ -54,18 +54,24 @@ def test_how_it_came_out(more: dict[str, object], shown: str) -> None:
     assert f"{sign.glyph} {sign.word}" == shown
 
 
-@pytest.mark.parametrize(("lines", "shown", "more"), [(0, 0, 0), (1, 1, 0), (FOLDED_LINES + 1, FOLDED_LINES + 1, 0), (9, FOLDED_LINES, 5)])
-def test_a_folded_result_says_how_much_it_leaves_out(lines: int, shown: int, more: int) -> None:
-    told = [plain(each) for each in result_lines([result("x\n" * lines, exitCode=0)], 60, whole=False, key="o")]
-    assert told.count("  x") == shown
-    assert told[-1:] == ([f"  … {more} more lines (o shows all)"] if more else told[-1:])
+def test_a_call_and_its_result_as_text() -> None:
+    use = ToolUse(call({"path": "a.py", "content": "x = 1\n", "mode": "w"}, "write"), result("done\n", name="write"))
+    assert use_text(use) == "write: a.py\ncontent:\n  x = 1\n\nmode: w\ndone"
+    assert hidden_arguments(use) == ("content:\n  x = 1\n", "mode: w")
+    long = ToolUse(call({"command": "echo one && echo two && echo three"}), None)
+    assert hidden_arguments(long) == ("echo one && echo two && echo three",)
+    assert hidden_arguments(ToolUse(None, result("x"))) == ()
 
 
 @given(st.text(), st.text(), st.booleans(), st.integers(min_value=10, max_value=120))
-def test_nothing_in_it_is_obeyed_or_wider_than_the_screen(name: str, text: str, whole: bool, width: int) -> None:
-    calls = [call({"command": text, "more": name}), call(text, name)]
-    shown = (*call_lines(calls, width, whole=whole), *result_lines([result(text, name=name)], width, whole=whole, key="o"))
-    for each in shown:
-        cut = cut_line(each, width)
-        assert line_width(cut) <= width
-        assert plain(cut).isprintable()
+def test_nothing_in_it_is_obeyed_or_wider_than_the_screen(name: str, text: str, unfolded: bool, width: int) -> None:
+    for use in (ToolUse(call({"command": text, "more": name}), None), ToolUse(call(text, name), result(text, name=name))):
+        shown = cut_line(use_line(use, width, unfolded=unfolded), 1000)
+        assert line_width(shown) <= width
+        assert plain(shown).isprintable()
+
+
+def test_where_there_is_no_room_what_is_asked_for_goes_before_how_it_came_out() -> None:
+    use = ToolUse(call({"command": "make test"}), result("x" * 2000, exitCode=0))
+    assert plain(use_line(use, 60)) == "  ▸ bash  make test                ✓ exit 0 · 0.0s · 2.0 KiB"
+    assert plain(use_line(use, 24)) == "  ▸ bash  make test"

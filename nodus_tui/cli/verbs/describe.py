@@ -1,5 +1,7 @@
 """`describe`: one resource in detail; a run with its conversation and calls."""
 
+from datetime import UTC, datetime
+
 import click
 
 from nodus_tui.cli.details import resource_text, transcript_text
@@ -48,7 +50,8 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
             document = transcript.to_document() if transcript_only else {"resource": document, "transcript": transcript.to_document()}
         emit(json_text(document) if output == "json" else yaml_text([document]))
         return 0
-    parts = [] if transcript_only else [resource_text(resource, limits=limits), *([cells] if cells else [])]
+    told = resource_text(resource, now=datetime.now(UTC), limits=limits, transcript=transcript)
+    parts = [] if transcript_only else [told, *([cells] if cells else [])]
     if transcript is not None:
         parts.append(transcript_text(transcript, calls=not transcript_only))
     emit("\n\n".join(parts))

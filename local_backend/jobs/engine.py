@@ -7,8 +7,10 @@ have rooms of their own (`starting`, `finishing`, `acting`), over one memory of 
 
 import asyncio
 import logging
+import signal
+import time
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from local_backend.jobs.describing import deadlines_of, job_resource
 from local_backend.jobs.finishing import Finisher
 from local_backend.jobs.job_devices import JobDevices
 from local_backend.jobs.launching import job_folder
-from local_backend.jobs.order import StopReason, read_report
+from local_backend.jobs.order import Report, StopReason, read_report
+from local_backend.jobs.silence import Silences
 from local_backend.jobs.starting import Starter, WorkOf, this_machine
 from local_backend.jobs.telling import read_told
 from local_backend.jobs.under_way import UnderWay
@@ -31,8 +34,6 @@ from nodus_tui.contract.actions import ActionOutcome
 from nodus_tui.contract.configuration import JobSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.job import JobSpec
-
-__all__ = ["JobAction", "JobEngine"]
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +83,7 @@ class JobEngine:
         self._actions = JobActions(self._under, self._finisher)
         self._work: asyncio.Task[None] | None = None
         self._reaping: asyncio.Task[None] | None = None
+        self._silences = Silences()
         self._unreadable: set[str] = set()
         """Jobs of which that was told."""
 
@@ -171,6 +173,7 @@ class JobEngine:
         for record in wanted:
             await self._under.tell(record)
         await self.servers.tell_users()
+        self._silences.keep_only({record.token for record in self._jobs.values()})
         for name, record in tuple(self._jobs.items()):
             if name in self._under.busy or not record.token:
                 continue
@@ -197,6 +200,8 @@ class JobEngine:
                 await self.servers.look(record, wanted_by_others=self._somebody_waits())
                 await self._listen(record)
             await self._look_after_devices(record)
+            if report is not None and report.state == "Running":
+                await self._break_silence(record, report)
             if record.stop:
                 await self._under.tell_to_stop(record)
         elif report is None and await asyncio.to_thread(supervising.give_up, folder, record.token):
@@ -205,6 +210,17 @@ class JobEngine:
             await self._under.tell(record, self._under.counted(record))
         else:
             self._under.begin(record, self._finisher.lose(record))
+
+    async def _break_silence(self, record: JobRecord, report: Report) -> None:
+        """See to it that a supervisor which somebody has stopped goes on; or that it is gone, and its job with it."""
+        ends = timedelta(microseconds=deadlines_of(record, self._under.grace).ask_us) + self._under.grace
+        overdue = bool(record.stop) or self._under.clock() - report.started > ends
+        remedy = self._silences.remedy(record.token, report.used_us, time.monotonic(), overdue=overdue)
+        if remedy == "wait":
+            return
+        number = signal.SIGCONT if remedy == "wake" else signal.SIGKILL
+        _log.warning("the process that watches over job %s is silent: %s is sent", record.name, number.name)
+        await asyncio.to_thread(supervising.send, job_folder(self._under.home, record.name), report, number)
 
     def _somebody_waits(self) -> bool:
         """Whether anybody waits for what running jobs have of this machine."""

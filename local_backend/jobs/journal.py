@@ -75,6 +75,7 @@ class Journal:
             remarks=self.remarks,
             boot=boot_id(),
             address=self.address,
+            pid=os.getpid(),
         )
         while True:
             try:

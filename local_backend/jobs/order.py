@@ -128,6 +128,8 @@ class Report:
     """Of the machine: the same until it is started again."""
     address: str = ""
     """Host and port at which the published port of a container is reached."""
+    pid: int = 0
+    """The supervisor's own."""
 
     @property
     def started(self) -> datetime:

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def tell_to_stop(folder: Path, reason: str) -> bool:
 
 
 def say(folder: Path, words: str) -> bool:
-    """Tell the supervisor something; False where there is none to hear it."""
+    """Tell the supervisor something; False where there is none to hear it. One that does not listen has it in its pipe."""
     try:
         pipe = os.open(folder / CONTROL_FILE, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -105,10 +106,18 @@ def say(folder: Path, words: str) -> bool:
             return False
         raise
     try:
-        os.write(pipe, f"{words}\n".encode())
+        with contextlib.suppress(BlockingIOError):
+            os.write(pipe, f"{words}\n".encode())
     finally:
         os.close(pipe)
     return True
+
+
+def send(folder: Path, report: Report, number: signal.Signals) -> None:
+    """Send a signal to the supervisor that wrote a report, if it lives: it holds the lock then, so that its number is nobody else's."""
+    if report.pid and alive(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(report.pid, number)
 
 
 def end_leftovers(token: str) -> int:

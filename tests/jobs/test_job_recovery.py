@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from job_place import job, job_folder, job_now, log_with, processes_of, record_of, supervisor_of, until, whole_log, workspace
 
+from local_backend.jobs import silence, supervising
 from local_backend.jobs.deadlines import charge
 from local_backend.jobs.describing import deadlines_of
 from local_backend.jobs.launching import order_for, prepare
@@ -22,6 +23,7 @@ from local_backend.jobs.order import read_report
 from local_backend.jobs.process_tree import kill_all
 from local_backend.jobs.supervising import alive, give_up, launch, tell_to_stop
 from local_backend.storage.job_records import JobRecord
+from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.money import usd_from_nano
 
 pytestmark = pytest.mark.timeout(60)
@@ -105,6 +107,41 @@ async def test_after_the_machine_went_down_its_time_is_booked_as_of_the_last_rep
         assert status.started_at is not None
         assert status.ended_at == status.started_at + timedelta(seconds=7)
         assert [each.path for each in status.outputs] == ["kept"]
+
+
+async def test_a_supervisor_that_somebody_stopped_is_woken_and_holds_its_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 0.2)
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up; sleep 300", maxCostUSD="0.06"))
+        await log_with(backend, "up")
+        os.kill(supervisor_of(tmp_path), signal.SIGSTOP)
+        status = await until(backend)
+        assert (status.phase, status.reason) == ("Failed", "MaxCostReached")
+        assert status.cost_usd <= Decimal("0.06")
+
+
+async def test_one_that_cannot_be_woken_is_killed_when_its_job_should_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 0.2)
+    send = supervising.send
+    # Somebody stops it again and again.
+    monkeypatch.setattr(supervising, "send", lambda folder, report, number: number == signal.SIGKILL and send(folder, report, number))
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up; sleep 300"))
+        await log_with(backend, "up")
+        token = (await record_of(backend)).token
+        os.kill(supervisor_of(tmp_path), signal.SIGSTOP)
+        await backend.act(Kill(kind="Job", name="work"))
+        status = await until(backend)
+        assert (status.phase, status.reason) == ("Failed", "InfrastructureFailure")
+        assert not processes_of(token)
+
+
+def test_a_supervisor_that_reports_is_left_alone() -> None:
+    heard = silence.Silences()
+    for second in range(0, 100, 5):
+        assert heard.remedy("one", second * 1_000_000, second, overdue=True) == "wait"
+    told = [heard.remedy("one", 0, float(second), overdue=second > 150) for second in range(100, 200, 10)]
+    assert told == ["wait", "wait", "wake", "wait", "wake", "wait", "kill", "wait", "kill", "wait"]
 
 
 async def test_a_kill_that_was_written_down_is_done_by_the_next_scheduler(tmp_path: Path) -> None:

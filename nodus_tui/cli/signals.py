@@ -5,10 +5,12 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from nodus_tui.cli.exits import Exit
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_keeper: ContextVar["Keeper | None"] = ContextVar("keeper", default=None)
 
 
 class StopRequest:
@@ -57,21 +59,60 @@ def _discard(numbers: list[int]) -> None:
     os.close(nowhere)
 
 
+class Keeper:
+    """Signals that came while nobody listened for them."""
+
+    def __init__(self) -> None:
+        self.kept: list[signal.Signals] = []
+
+    def signalled(self, number: signal.Signals) -> None:
+        """Keep the first for whoever listens next; who sends another does not want to wait for that."""
+        if self.kept:
+            os._exit(Exit.INTERRUPTED)
+        self.kept.append(number)
+
+
+@contextmanager
+def signals_kept() -> Iterator[None]:
+    """From here to where `stop_on_signals` listens no signal is lost: what was just launched is stopped then, rather than left alone."""
+    keeper = Keeper()
+    with _heard_by(keeper.signalled):
+        token = _keeper.set(keeper)
+        try:
+            yield
+        finally:
+            _keeper.reset(token)
+
+
 @contextmanager
 def stop_on_signals(answer: Callable[[int], None]) -> Iterator[StopRequest]:
     """Listen while the block runs; `answer` is called at once with how many signals came.
 
     A signal that the parent told us to ignore stays ignored.
     """
-    loop = asyncio.get_running_loop()
     request = StopRequest(answer)
+    keeper = _keeper.get()
+    with _heard_by(request.signalled, then=keeper.signalled if keeper is not None else None):
+        if keeper is not None and keeper.kept:
+            # Answered from the loop, as any other, when what follows in the block is there.
+            asyncio.get_running_loop().call_soon(request.signalled, keeper.kept.pop())
+        yield request
+
+
+@contextmanager
+def _heard_by(hear: Callable[[signal.Signals], None], then: Callable[[signal.Signals], None] | None = None) -> Iterator[None]:
+    """The signals go to `hear`, and afterwards to `then`; without it to whom they went before."""
+    loop = asyncio.get_running_loop()
     heard = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.getsignal(each) for each in heard}
     for each in heard:
-        loop.add_signal_handler(each, request.signalled, each)
+        loop.add_signal_handler(each, hear, each)
     try:
-        yield request
+        yield
     finally:
         for each, handler in before.items():
-            loop.remove_signal_handler(each)
-            signal.signal(each, handler)
+            if then is not None:
+                loop.add_signal_handler(each, then, each)
+            else:
+                loop.remove_signal_handler(each)
+                signal.signal(each, handler)

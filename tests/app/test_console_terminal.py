@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+SILENCE_SECONDS = 60
+"""After this time without a byte nothing will come."""
 CHILD = Path(__file__).parent / "console_child.py"
 RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?2004l", b"\x1b[?1000l")
 """Alternate screen left, cursor shown, bracketed paste and mouse off."""
@@ -42,7 +44,8 @@ class Terminal:
         return self.child.wait()
 
     def _read(self) -> bool:
-        select.select([self.master], [], [])
+        if not select.select([self.master], [], [], SILENCE_SECONDS)[0]:
+            raise AssertionError(f"the console drew nothing any more; at last {self.seen[-2000:]!r}")
         try:
             data = os.read(self.master, 65_536)
         except OSError:  # Linux says EIO when the other side is closed.

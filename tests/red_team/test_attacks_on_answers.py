@@ -275,15 +275,15 @@ if pid == 0:
             try: os.remove("out.txt")
             except OSError: pass
 seen, reads = "", 0
-end = time.monotonic() + 1
-while time.monotonic() < end:
+end = time.monotonic() + 20
+while reads < 200 and time.monotonic() < end:
     reads += 1
     try: seen += grading.read("out.txt").decode()
     except grading.SolutionError: pass
     try: grading.write("out.txt", "y")
     except grading.SolutionError: pass
 naive = ""
-while not naive and time.monotonic() < end + 5:
+while not naive and time.monotonic() < end:
     try: naive = open("/task/out.txt").read().strip("xy")  # The control: who opens it as root is led to the answer.
     except OSError: pass
 os.kill(pid, 9)

@@ -29,7 +29,7 @@ async def goes_on(ground: Ground, agent: Agent) -> None:
 
 async def test_bombs_with_forks(ground: Ground) -> None:
     """A limit on processes of the whole sandbox."""
-    async with agent_of(ground.engine, command_seconds=1) as agent:
+    async with agent_of(ground.engine) as agent:
         said = await agent.attack("""
 made = 0
 try:
@@ -39,6 +39,7 @@ try:
 except OSError as error: print("made", made, errno.errorcode[error.errno])
 """)
         assert int(said.split("made ")[1].split()[0]) < 64
+    async with agent_of(ground.engine, command_seconds=1) as agent:
         await agent.bash("bomb() { bomb | bomb & }; bomb")
         await agent.bash("python3 -c 'import os\nwhile True:\n  try: os.fork()\n  except OSError: pass'")
         await goes_on(ground, agent)

@@ -15,6 +15,7 @@ from nodus_tui.cli.jobs import AnyJob, server_words, wait_for_jobs
 from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
+from nodus_tui.cli.signals import signals_kept
 from nodus_tui.cli.specs import load_files
 from nodus_tui.cli.summary import FORMATS
 from nodus_tui.cli.sweeps import run_sweeps
@@ -83,9 +84,10 @@ def command(
 
     async def ask(backend: Backend) -> int:
         outcome = await backend.apply(bundle, author=author())
-        await _refuse_older_agents(backend, bundle)
-        servers = _servers(bundle)
-        return await (_leave(backend, outcome, output, servers) if detach else _wait_for_all(backend, outcome, options, servers))
+        with signals_kept():
+            await _refuse_older_agents(backend, bundle)
+            servers = _servers(bundle)
+            return await (_leave(backend, outcome, output, servers) if detach else _wait_for_all(backend, outcome, options, servers))
 
     return with_backend("work", ask)
 

@@ -51,7 +51,7 @@ from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation, key_words
 from nodus_tui.view_state.keymap import bindings, keymap_of
-from nodus_tui.view_state.proposals import quit_question
+from nodus_tui.view_state.proposals import quit_question, unsaved_question
 from nodus_tui.view_state.views import destination
 from nodus_tui.visits import Visits
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
@@ -130,6 +130,8 @@ class NodusApp(App[int], inherit_bindings=False):
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
             tables=TableMemory(self.settings, memory),
             situation=self.situation,
+            drafts=None if in_browser or state_folder is None else state_folder / "drafts",
+            launch_file=self.show_estimate,
         )
         self.info: BackendInfo | None = None
         self.failure: Exception | None = None
@@ -431,9 +433,13 @@ class NodusApp(App[int], inherit_bindings=False):
 
         def chosen(path: str | None) -> None:
             if path is not None:
-                self.push_screen(EstimateScreen(self.services, path, self._launched))
+                self.show_estimate(path)
 
         self.push_screen(LaunchDialog(self.services.folder, self.clock), chosen)
+
+    def show_estimate(self, path: str) -> None:
+        """Show what a spec file may cost, from where it is launched."""
+        self.push_screen(EstimateScreen(self.services, path, self._launched))
 
     def _launched(self, target: Target | None, told: str) -> None:
         if target is not None:
@@ -454,6 +460,11 @@ class NodusApp(App[int], inherit_bindings=False):
 
     async def _leave(self) -> None:
         await self.look_who_works()
+        unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
+        if unsaved and (
+            isinstance(self.screen, ConfirmDialog) or not await self.push_screen_wait(ConfirmDialog(unsaved_question(unsaved[0].unsaved())))
+        ):
+            return
         unfinished, sweeps, boxes = self._work_of_this_process()
         if unfinished or sweeps or boxes:
             if isinstance(self.screen, ConfirmDialog):

@@ -106,6 +106,10 @@ class ViewScreen(Screen[None]):
     def reread(self) -> None:
         """Ask anew for what was asked for once: a recording stands elsewhere now."""
 
+    def unsaved(self) -> str:
+        """What a person typed here and did not save, by its name; empty where there is nothing."""
+        return ""
+
     def focus_home(self) -> None:
         """Where keys go when nothing else has them."""
         raise NotImplementedError

@@ -55,7 +55,7 @@ async def open_outside(screen: "ViewScreen", role: Role, name: str, text: str) -
     try:
         # Nothing is painted over the program's screen: the driver has no terminal to paint on until it has it back.
         with _file(name, text) as path, app.suspend(), app.batch_update():
-            code = await _ran([*program, str(path)])
+            code = await run_in_front([*program, str(path)])
     except SuspendNotSupported:
         screen.notice(f"This console cannot lend its terminal to a {role}; `nodus-tui describe` shows the same.", Tone.WARN)
     except OSError as error:
@@ -77,7 +77,7 @@ def _file(name: str, text: str) -> Iterator[Path]:
         yield path
 
 
-async def _ran(command: list[str]) -> int:
+async def run_in_front(command: list[str]) -> int:
     """Run a program in the foreground to its end. Ctrl-C is for it alone, meanwhile."""
     # A handler, not a signal that is ignored: the program would inherit that.
     before = signal.signal(signal.SIGINT, lambda _signal, _frame: None)

@@ -39,6 +39,12 @@ class Services:
     situation: Callable[[], Situation]
     """From where the person looks on: what they cannot do from there is neither shown nor done."""
 
+    drafts: Path | None
+    """Where unsaved texts are kept; None for a browser."""
+
+    launch_file: Callable[[str], None]
+    """Shows the estimate of a spec file, from where it is launched."""
+
     def playback(self) -> Playback | None:
         """How the showing of a recording stands; None where what is shown is the present."""
         return self.backend.playback if isinstance(self.backend, Replayed) else None

@@ -191,6 +191,32 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("all_tasks", ("a",), "all tasks", "Show all tasks, or only those that came out differently.", (View.COMPARISON,)),
     KeyAction("export", ("o",), "export", "Write the results to a file, as CSV or JSON.", (View.RESULTS,), here=True),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
+    KeyAction(
+        "new_spec", ("c",), "create", "Write a new spec: by a few questions, or from a beginning for its kind.", (View.SPECS,), here=True
+    ),
+    KeyAction("look_again", ("r",), "look again", "Look at the files again.", (View.SPECS,), footer=False),
+    KeyAction("complete", ("tab",), "complete", "Complete what is typed, or list what can stand here.", (View.SPEC,), palette=False),
+    KeyAction("spec_help", ("f1",), "help", "Show all keys.", (View.SPEC,), palette=False),
+    KeyAction("save_spec", ("ctrl+o", "f2"), "save", "Save the text.", (View.SPEC,), palette=False, here=True),
+    KeyAction("next_problem", ("ctrl+n", "f3"), "next problem", "Go to the next problem.", (View.SPEC,), palette=False),
+    KeyAction("leave_spec", ("escape",), "back", "Go back; asks where something is not saved.", (View.SPEC,), palette=False),
+    KeyAction(
+        "estimate_spec", ("ctrl+r", "f8"), "estimate", "Show what it may cost, and every problem of it.", (View.SPEC,), palette=False
+    ),
+    KeyAction(
+        "launch_spec", ("ctrl+l", "f9"), "launch", "Save, estimate and launch it.", (View.SPEC,), palette=False, changes=True, here=True
+    ),
+    KeyAction(
+        "differences",
+        ("ctrl+g", "f5"),
+        "differences",
+        "Show what it would change of what is applied.",
+        (View.SPECS, View.SPEC),
+        palette=False,
+    ),
+    KeyAction("template", ("ctrl+t", "f4"), "template", "Put in a beginning for another kind.", (View.SPEC,), palette=False),
+    KeyAction("own_editor", ("alt+e", "f12"), "$EDITOR", "Edit the file in $EDITOR.", (View.SPECS, View.SPEC), footer=False, here=True),
+    KeyAction("take_disk", ("alt+r",), "take the file's", "Show the file as it is on disk now.", (View.SPEC,), footer=False, palette=False),
     KeyAction("kill_group", ("X",), "kill group", "Kill the whole group, after a question.", (View.GROUP,), footer=False, changes=True),
     KeyAction("extend_group", ("E",), "group cap", "Raise the group's own cap.", (View.GROUP,), changes=True),
     KeyAction(

@@ -66,6 +66,15 @@ def kill_run_question(run: AgentRun) -> Question:
     return Question(f"Kill run {run.name}?", tuple(lines), "Kill")
 
 
+def unsaved_question(what: str) -> Question:
+    """Asked before somebody leaves with text that is not saved."""
+    return Question(
+        f"Leave without saving {what}?",
+        (line("What was typed is kept as a draft: it is offered when the file is opened again."),),
+        "Leave",
+    )
+
+
 def quit_question(
     unfinished: tuple[AgentGroup, ...],
     sweeps: Sequence[str] = (),

@@ -30,6 +30,8 @@ class View(StrEnum):
     SANDBOX = "sandbox"
     SWEEPS = "sweeps"
     SWEEP = "sweep"
+    SPECS = "specs"
+    SPEC = "spec"
     ESTIMATE = "estimate"
 
 
@@ -130,6 +132,16 @@ VIEWS: tuple[ViewEntry, ...] = (
         help="Show all sweeps: how many of their cells have ended, and what is spent of their caps.",
     ),
     ViewEntry(View.SWEEP, "Sweep and its cells", _TABLE | {Trait.OPENS, Trait.ENDS}),
+    ViewEntry(
+        View.SPECS,
+        "Specs",
+        _TABLE | {Trait.OPENS},
+        screen="nodus_tui.screens.specs:SpecsScreen",
+        key="F",
+        help="Show the spec files here and the examples: what is in each, whether it is valid, and whether it is applied.",
+        also=("files", "examples"),
+    ),
+    ViewEntry(View.SPEC, "Editor of a spec", frozenset()),
     ViewEntry(View.ESTIMATE, "Estimate before a launch", frozenset()),
 )
 

@@ -1,0 +1,73 @@
+"""The spec files of a folder and the shipped examples: found by their first bytes, read one by one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nodus_tui
+
+_MAX_FILES = 500
+_MAX_DEPTH = 4
+_HEAD_BYTES = 65_536
+_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_ENDINGS = frozenset({".yaml", ".yml"})
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that looks like a spec."""
+
+    path: Path
+    shown: str
+    """How it is called in the list: from its folder on."""
+    example: bool = False
+    """It came with the program: an edited copy is saved elsewhere."""
+
+
+def examples_folder() -> Path | None:
+    """Where the examples lie that came with the program; None where they were not installed."""
+    folder = Path(nodus_tui.__file__).parent.parent / "examples"
+    return folder if (folder / "README.md").is_file() else None
+
+
+def found_files(folder: Path) -> list[FoundFile]:
+    """The spec files below a folder, near ones first, then the examples; what cannot be read is left out."""
+    found = [FoundFile(path, str(path.relative_to(folder))) for path in _specs(folder)]
+    examples = examples_folder()
+    known = {each.path.resolve() for each in found}
+    if examples is not None:
+        shipped = (path for path in _specs(examples) if path.resolve() not in known)
+        found += [FoundFile(path, f"examples/{path.relative_to(examples)}", example=True) for path in shipped]
+    return found
+
+
+def _specs(folder: Path) -> Iterator[Path]:
+    level = [folder]
+    count = 0
+    for _ in range(_MAX_DEPTH):
+        below: list[Path] = []
+        for place in level:
+            try:
+                entries = sorted(place.iterdir())
+            except OSError:
+                continue
+            for entry in entries:
+                if entry.name.startswith(".") or entry.name in _SKIPPED:
+                    continue
+                if entry.is_dir():
+                    below.append(entry)
+                elif entry.suffix.lower() in _ENDINGS and _looks_like_one(entry) and count < _MAX_FILES:
+                    count += 1
+                    yield entry
+        level = below
+
+
+def _looks_like_one(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return b"apiVersion" in head and b"nodus.dev/" in head and b"kind" in head

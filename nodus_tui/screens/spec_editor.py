@@ -1,0 +1,443 @@
+"""The editor of a spec: the text, its problems and its estimate as it is typed, completion, and nothing unsaved that gets lost.
+
+Reading the text and asking the workspace go on beside the keys; what was found is told of the text as it was then.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.timer import Timer
+
+from nodus_tui.authoring.checking import Checked, check, known_names
+from nodus_tui.authoring.completion import NO_NAMES, Proposal, help_at, proposals
+from nodus_tui.authoring.differences import difference_lines, differences
+from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.outline import Outline
+from nodus_tui.authoring.templates import TEMPLATES, with_template
+from nodus_tui.authoring.text_file import ReadText, Stamp, TextFileError, read_text, stamp_of
+from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.resources.registry import KINDS
+from nodus_tui.screens import spec_saving
+from nodus_tui.screens.base import ViewScreen, bindings_of
+from nodus_tui.screens.choice_list import Choice, ChoiceList
+from nodus_tui.screens.own_editor import edit_file
+from nodus_tui.screens.services import Services
+from nodus_tui.screens.text_dialog import TextDialog
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.proposals import Question
+from nodus_tui.view_state.spec_checks import cost_line, next_fault, outcome_line, problem_count, problem_line, side_lines
+from nodus_tui.view_state.wrapping import clipped, wrapped
+from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay
+from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
+from nodus_tui.widgets.span_block import SpanBlock
+from nodus_tui.widgets.spec_text import SpecText
+from nodus_tui.widgets.text_pane import TextPane
+
+CHECK_SECONDS = 0.4
+"""Without a key for so long, the text is checked."""
+ABOUT_SECONDS = 0.1
+"""Without a key for so long, what stands under the cursor is told."""
+DRAFT_SECONDS = 1.0
+"""After a change for so long, the text is written down as a draft."""
+DISK_SECONDS = 2.0
+"""How often the file is looked at."""
+WIDE = 116
+"""Columns from which on the estimate stands beside the text."""
+DEFAULT_MINUTES = Decimal(10)
+
+
+@dataclass(frozen=True)
+class _About:
+    """What is under the cursor."""
+
+    path: str = ""
+    form: str = ""
+    help: str = ""
+    found: tuple[Proposal, ...] = ()
+
+
+class SpecEditor(ViewScreen):
+    """Edits one file."""
+
+    VIEW: ClassVar[View] = View.SPEC
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.SPEC)]
+    DEFAULT_CSS = """
+    SpecEditor #columns { height: 1fr; }
+    SpecEditor #left { width: 1fr; height: 1fr; }
+    SpecEditor #side { display: none; width: 46%; padding: 0 1; background: $surface; }
+    SpecEditor.-wide #side { display: block; }
+    SpecEditor #banner { background: $panel; }
+    SpecEditor #about { background: $surface; padding: 0 1; min-height: 3; max-height: 3; }
+    """
+
+    def __init__(self, services: Services, path: Path, read: ReadText, text: str, *, example: bool = False) -> None:
+        """Raises ValueError for a text that cannot be shown."""
+        super().__init__(services)
+        self.path = path
+        self.read = read
+        self.example = example
+        """It came with the program: it is saved elsewhere."""
+        self.editing = SpecText(text, widget_id="editing")
+        self.checked: Checked | None = None
+        self.disk: Stamp = read.stamp
+        """What the file was when it was last looked at."""
+        self.told_disk: Stamp = read.stamp
+        """What of it the person knows: it was read, or they kept their own text beside it."""
+        self.drafts = Drafts(services.drafts)
+        self._names = NO_NAMES
+        self._outline: Outline | None = None
+        self._about = _About()
+        self._waits: dict[str, Timer] = {}
+        self._checking = False
+        self._check_anew = False
+        self._draft_told = ""
+        self._dropped = False
+
+    # What it is
+
+    def body(self) -> ComposeResult:
+        """The text, what is under the cursor, and beside them what it comes to."""
+        yield SpanBlock(widget_id="banner")
+        with Horizontal(id="columns"):
+            with Vertical(id="left"):
+                yield self.editing
+                yield SpanBlock(widget_id="about", keep_height=True)
+            yield TextPane(widget_id="side")
+
+    def crumbs(self) -> tuple[str, ...]:
+        """Where this is."""
+        return ("specs", self.path.name)
+
+    def headline(self) -> Line:
+        """Whether it is saved, and its problems."""
+        saved = (
+            line(Span("● not saved", Tone.WARN)) if self.modified else line(muted("an example")) if self.example else line(muted("saved"))
+        )
+        if self.checked is None:
+            return joined((saved, line(muted("checking…"))))
+        return joined((saved, problem_count(self.checked.faults) if not self.checked.problem else line(Span("? not checked", Tone.WARN))))
+
+    def status_parts(self) -> tuple[Line, ...]:
+        """Where the cursor is, and what the text comes to."""
+        row, column = self.editing.cursor_location
+        place = line(muted(f"{row + 1}:{column + 1}"))
+        if self.checked is None:
+            return (place,)
+        if self.checked.problem:
+            return (place, line(Span(f"! {self.checked.problem}", Tone.WARN)))
+        if self.checked.faults:
+            return (place, line(*self.hint("next_problem", " goes to the next problem")))
+        return (place, cost_line(self.checked.estimates), outcome_line(self.checked.outcomes))
+
+    def offer(self) -> Offer:
+        """What matters first."""
+        return Offer(now=frozenset({"save_spec"})) if self.modified else NOTHING_SPECIAL
+
+    def focus_home(self) -> None:
+        """Keys go to the text."""
+        self.editing.focus()
+
+    @property
+    def modified(self) -> bool:
+        """Whether the text is another than the file's, as it was read."""
+        return self.editing.true_text != self.read.text or (not self.read.stamp.exists and bool(self.editing.text))
+
+    def unsaved(self) -> str:
+        """The file's name, where it is."""
+        return self.path.name if self.modified else ""
+
+    # Life
+
+    def on_mount(self) -> None:
+        """Check what is there, and look at the file from now on."""
+        self.focus_home()
+        self.set_interval(DISK_SECONDS, self._look_at_disk)
+        self.run_worker(self._ask_names(), exit_on_error=True)
+        self.check_soon()
+        self._tell_about()
+
+    def let_go(self) -> None:
+        """What is not saved is not to be kept."""
+        self._dropped = True
+
+    def on_unmount(self) -> None:
+        """What is not saved is kept: the console may be closed in any way."""
+        if self.modified and not self._dropped:
+            self.drafts.keep(self.draft())
+
+    def on_resize(self, event: Resize) -> None:
+        """The estimate stands beside the text where there is room."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+
+    def on_text_pane_resized(self) -> None:
+        """Fit the text to the width."""
+        self.show_state()
+
+    async def _ask_names(self) -> None:
+        self._names = await known_names(self.services.backend)
+        self._tell_about()
+
+    def _repaint(self) -> None:
+        super()._repaint()
+        self.editing.repaint()
+
+    def show(self) -> None:
+        """Paint what changed; what is still told while the console ends has nowhere to go."""
+        if self.app.is_running and self.is_attached and self.app.screen_stack:
+            super().show()
+
+    def show_state(self) -> None:
+        """Marks, banner, what is beside the text."""
+        faults = self.checked.faults if self.checked is not None else ()
+        self.editing.mark({fault.line - 1: Tone.BAD for fault in faults if fault.line})
+        self.part("banner", SpanBlock).show(lambda width: wrapped(self._banner(), width))
+        self.part("about", SpanBlock).show(self._about_lines)
+        if self.has_class("-wide"):
+            side = self.part("side", TextPane)
+            side.show(wrapped(self.side_lines(), side.text_width - 2))
+
+    def _banner(self) -> tuple[Line, ...]:
+        if self.disk == self.told_disk:
+            return ()
+        what = "has changed on disk" if self.disk.exists else "is gone from the disk"
+        ways = (*self.hint("take_disk", " takes what is there  "), *self.hint("save_spec", " keeps yours, after a question"))
+        return (line(Span(f" ! {self.path.name} {what}; your text is not touched. ", Tone.WARN), *ways),)
+
+    def side_lines(self) -> tuple[Line, ...]:
+        """Everything that is known of the text."""
+        if self.checked is None:
+            return (line(muted("checking…")),)
+
+        def key(action: str) -> str:
+            return "the launch screen" if action == "minutes" else self.key(action)
+
+        found = self.checked
+        return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self._checking, key=key)
+
+    def _about_lines(self, width: int) -> tuple[Line, ...]:
+        row = self.editing.cursor_location[0] + 1
+        here = next((fault for fault in self.checked.faults if fault.line == row), None) if self.checked is not None else None
+        about = self._about
+        lines: list[Line] = [*clipped((problem_line(here),), width, 2)] if here is not None else []
+        if about.found:
+            words = " · ".join(each.word for each in about.found[:12])
+            lines += clipped((line(*self.hint("complete", " "), words),), width, 1)
+        if about.path:
+            told = (strong(about.path), muted(f"  {about.form}" if about.form else ""), f"  {about.help}" if about.help else "")
+            lines += clipped((line(*told),), width, 2)
+        return tuple(lines[:3])
+
+    # What is typed
+
+    def on_text_area_changed(self) -> None:
+        """Check and keep it, a while later."""
+        if not self.is_running:
+            return
+        self._outline = None
+        self._soon("draft", DRAFT_SECONDS, self._keep_draft)
+        self.check_soon()
+        self._soon("about", ABOUT_SECONDS, self._tell_about)
+
+    def on_text_area_selection_changed(self) -> None:
+        """Another field is under the cursor."""
+        self.show()
+        self._soon("about", ABOUT_SECONDS, self._tell_about)
+
+    def on_spec_text_refused(self, event: SpecText.Refused) -> None:
+        """Something could not be put in."""
+        self.notice(f"! {event.why}", Tone.WARN)
+
+    def _soon(self, name: str, seconds: float, what: Callable[[], None]) -> None:
+        timer = self._waits.get(name)
+        if timer is not None:
+            timer.stop()
+        self._waits[name] = self.set_timer(seconds, what)
+
+    def outline(self) -> Outline:
+        """The fields of the text as it is."""
+        if self._outline is None:
+            self._outline = Outline(self.editing.document.lines)
+        return self._outline
+
+    def _tell_about(self) -> None:
+        if not self._stands:
+            return
+        row, column = self.editing.cursor_location
+        outline = self.outline()
+        path, field = help_at(outline, row, column)
+        found = proposals(outline, outline.place(row, column), self._names)
+        self._about = _About(path if field is not None else "", field.form if field else "", field.help if field else "", found)
+        self.show()
+
+    # Checking
+
+    def check_soon(self) -> None:
+        """Check the text when no key has come for a moment."""
+        self._soon("check", CHECK_SECONDS, self.check_now)
+
+    def check_now(self) -> None:
+        """Check it beside the keys; one check at a time, and one more where the text changed meanwhile."""
+        self._check_anew = True
+        if not self._checking:
+            self._checking = True
+            self.run_worker(self._check(), exit_on_error=True)
+
+    async def _check(self) -> None:
+        try:
+            while self._check_anew:
+                self._check_anew = False
+                data = self.read.data(self.editing.true_text)
+                self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, minutes=DEFAULT_MINUTES)
+        finally:
+            self._checking = False
+        self.show()
+
+    # Drafts and the disk
+
+    def draft(self) -> Draft:
+        """What is to be kept of it."""
+        return Draft(self.path, self.editing.true_text, self.read.stamp)
+
+    def _keep_draft(self) -> None:
+        if self.modified and not self._dropped:
+            self.run_worker(self._write_draft(self.draft()), exit_on_error=True)
+
+    async def _write_draft(self, draft: Draft) -> None:
+        problem = await asyncio.to_thread(self.drafts.keep, draft)
+        if problem and problem != self._draft_told:
+            self._draft_told = problem
+            self.notice(f"! What you type is kept nowhere until you save it: {problem}.", Tone.WARN)
+        if not self.modified:
+            # It was saved while the draft was written.
+            await asyncio.to_thread(self.drafts.forget, draft.path)
+
+    async def _look_at_disk(self) -> None:
+        try:
+            now = await asyncio.to_thread(stamp_of, self.path)
+        except TextFileError:
+            # It is told when it is saved: until then the text here is all that matters.
+            return
+        if now == self.disk:
+            return
+        self.disk = now
+        if now != self.told_disk and now.exists and not self.modified:
+            await self._take_disk()
+        self.show()
+
+    async def _take_disk(self) -> None:
+        try:
+            read = await asyncio.to_thread(read_text, self.path)
+        except TextFileError as error:
+            self.notice(f"! {error}.", Tone.BAD)
+            return
+        self.now_is(self.path, read)
+        self.editing.show_text(read.text)
+        self.notice(f"{self.path.name} was changed on disk: it is shown as it is there now.", Tone.INFO)
+
+    def now_is(self, path: Path, read: ReadText) -> None:
+        """The file is this one, and was just read or written."""
+        self.path, self.read = path, read
+        self.disk = self.told_disk = read.stamp
+
+    # Actions
+
+    async def do_complete(self) -> None:
+        """Complete what is typed: at once where there is one way, from a list where there are several; on nothing, indent."""
+        row, column = self.editing.cursor_location
+        outline = self.outline()
+        place = outline.place(row, column)
+        found = proposals(outline, place, self._names)
+        if not found:
+            self.editing.insert(" " * (SpecText.STEP - column % SpecText.STEP))
+            return
+        chosen: Proposal | None = found[0]
+        if len(found) > 1:
+            choices = [Choice(each.word, each.word, each.help) for each in found]
+            answer = await self.app.push_screen_wait(ChoiceList("What can stand here", choices, self.services.now))
+            chosen = next((each for each in found if each.word == answer), None)
+        if chosen is not None:
+            end = self.editing.cursor_location
+            self.editing.replace(chosen.insert, (row, column - len(place.prefix)), end, maintain_selection_offset=False)
+            self._tell_about()
+
+    def do_next_problem(self) -> None:
+        """Go to the next problem."""
+        fault = next_fault(self.checked.faults if self.checked is not None else (), self.editing.cursor_location[0] + 1)
+        if fault is None:
+            faults = self.checked.faults if self.checked is not None else ()
+            self.notice(f"! {faults[0].message}" if faults else "There is no problem.", Tone.BAD if faults else Tone.GOOD)
+            return
+        self.editing.move_cursor((fault.line - 1, max(0, fault.column - 1)), center=True)
+
+    def do_estimate_spec(self) -> None:
+        """Show problems and estimate."""
+        self.app.push_screen(TextDialog(f"{self.path.name}: what it comes to", self.side_lines()))
+
+    async def do_differences(self) -> None:
+        """Show what applying it would change."""
+        if self.checked is None or self.checked.bundle is None or self._checking:
+            self.notice("There are problems, or it is being checked: then it cannot be compared with what is applied.", Tone.WARN)
+            return
+        try:
+            lines = difference_lines(await differences(self.services.backend, self.checked.bundle))
+        except NodusError as error:
+            self.notice(f"! {error.detail}", Tone.BAD)
+            return
+        self.app.push_screen(TextDialog(f"{self.path.name} against what is applied", lines))
+
+    async def do_template(self) -> None:
+        """Put in a beginning for a kind."""
+        choices = [Choice(kind, kind, " ".join((KINDS[kind].__doc__ or "").split())) for kind in TEMPLATES]
+        kind = await self.app.push_screen_wait(ChoiceList("A beginning for", choices, self.services.now))
+        if kind is not None:
+            text, row = with_template(self.editing.text, self.editing.cursor_location[0], kind)
+            self.editing.replace(text, (0, 0), self.editing.document.end)
+            self.editing.move_cursor((row, 0), center=True)
+
+    async def do_save_spec(self) -> None:
+        """Save it."""
+        await spec_saving.save(self)
+
+    async def do_launch_spec(self) -> None:
+        """Save it and show its estimate, from where it is launched."""
+        if not (self.modified or self.disk != self.told_disk) or await spec_saving.save(self):
+            self.services.launch_file(str(self.path))
+
+    async def do_own_editor(self) -> None:
+        """Edit the file elsewhere; what changed there is shown here."""
+        if self.modified and not await spec_saving.save(self):
+            return
+        if await edit_file(self, self.path):
+            await self._look_at_disk()
+
+    async def do_take_disk(self) -> None:
+        """Show the file as it is on disk; the text here goes, after a question."""
+        if self.modified:
+            question = Question(
+                f"Take {self.path.name} as it is on disk?",
+                (line("What you typed and did not save goes; undo brings it back while the editor is open."),),
+                "Take it",
+            )
+            if not await self.app.push_screen_wait(ConfirmDialog(question)):
+                return
+        await self._take_disk()
+        await asyncio.to_thread(self.drafts.forget, self.path)
+        self.show()
+
+    def do_spec_help(self) -> None:
+        """Show all keys."""
+        self.app.push_screen(HelpOverlay(self.VIEW, self.services.situation()))
+
+    async def do_leave_spec(self) -> None:
+        """Go back; ask where something is not saved."""
+        if await spec_saving.may_leave(self):
+            self.app.pop_screen()

@@ -1,0 +1,94 @@
+"""Ways into the editor of a spec: a file, a draft that was kept of it, a new text from a template or the guided form."""
+
+import asyncio
+from pathlib import Path
+
+from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.templates import TEMPLATES
+from nodus_tui.authoring.text_file import NO_FILE, NoFileError, ReadText, TextFileError, read_text
+from nodus_tui.contract.resources.registry import KINDS
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.choice_list import Choice, ChoiceList
+from nodus_tui.screens.spec_editor import SpecEditor
+from nodus_tui.screens.spec_form import SpecForm
+from nodus_tui.view_state.cells import Span, Tone, line
+
+_FORM = "form"
+_DRAFT, _FILE = "draft", "file"
+
+
+async def open_file(screen: ViewScreen, path: Path, *, example: bool = False) -> None:
+    """Edit a file; where unsaved text of it was kept, ask which of the two."""
+    drafts = Drafts(screen.services.drafts)
+    draft = await asyncio.to_thread(drafts.find, path)
+    try:
+        read = await asyncio.to_thread(read_text, path)
+    except TextFileError as error:
+        if draft is None or not isinstance(error, NoFileError):
+            screen.notice(f"! {error}.", Tone.BAD)
+            return
+        read = ReadText("")
+    if draft is None or draft.text == read.text:
+        _push(screen, path, read, read.text, example=example)
+        return
+    text = await _chosen(screen, path, read, draft)
+    if text is not None:
+        if text is not draft.text:
+            await asyncio.to_thread(drafts.forget, path)
+        _push(screen, path, read, text, example=example)
+
+
+async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft) -> str | None:
+    lines = [line("Text of this file was typed and not saved.")]
+    if draft.base != read.stamp:
+        lines.append(line(Span("~ The file is another by now than the one that was edited.", Tone.WARN)))
+    there = read.stamp.exists
+    answer = await screen.app.push_screen_wait(
+        ChoiceList(
+            path.name,
+            (
+                Choice(_DRAFT, "Go on with what was typed", "The draft; nothing is written before you save it."),
+                Choice(_FILE, "Open the file as it is" if there else "Begin anew", "What was typed is thrown away."),
+            ),
+            screen.services.now,
+            lines=lines,
+            typed=False,
+        )
+    )
+    return {_DRAFT: draft.text, _FILE: read.text}.get(answer or "")
+
+
+def _push(screen: ViewScreen, path: Path, read: ReadText, text: str, *, example: bool) -> None:
+    try:
+        editor = SpecEditor(screen.services, path, read, text, example=example)
+    except ValueError as error:
+        screen.notice(f"! {path.name} is not edited here: {error}.", Tone.BAD)
+        return
+    screen.app.push_screen(editor)
+
+
+async def new_spec(screen: ViewScreen) -> None:
+    """Ask how to begin, then edit what comes of it."""
+    choices = [Choice(_FORM, "a few questions", "An agent, what it is scored on, and its caps; they become a spec that you can edit.")]
+    choices += [Choice(kind, kind, " ".join((KINDS[kind].__doc__ or "").split())) for kind in TEMPLATES]
+    choice = await screen.app.push_screen_wait(ChoiceList("A new spec", choices, screen.services.now))
+    if choice is None:
+        return
+    if choice == _FORM:
+        made = await screen.app.push_screen_wait(SpecForm(screen.services))
+        if made is None:
+            return
+        name, text = made
+    else:
+        name, text = f"{choice.lower()}.yaml", TEMPLATES[choice]
+    path = await asyncio.to_thread(_free, screen.services.folder, Path(name))
+    _push(screen, path, ReadText("", stamp=NO_FILE), text, example=False)
+
+
+def _free(folder: Path, name: Path) -> Path:
+    """A path that no file has yet."""
+    path, number = folder / name, 2
+    while path.exists():
+        path = folder / f"{name.stem}-{number}{name.suffix}"
+        number += 1
+    return path

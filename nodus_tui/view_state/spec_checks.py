@@ -1,0 +1,91 @@
+"""What the editor of a spec says beside the text: its problems, the field under the cursor, what can be typed, what it may cost."""
+
+from collections.abc import Sequence
+
+from nodus_tui.contract.actions import AppliedDocument
+from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.money import display_usd
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.estimates import estimate_lines
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
+
+
+def problem_line(fault: Fault) -> Line:
+    """One problem: where, which field, what, and what may be meant."""
+    place = f"{fault.line}:{fault.column}" if fault.line else "the spec"
+    suggestion = f' – did you mean "{fault.suggestion}"?' if fault.suggestion else ""
+    return line(
+        Span("! ", Tone.BAD), strong(f"{place} "), muted(f"{fault.path} " if fault.path else ""), fault.message, Span(suggestion, Tone.KEY)
+    )
+
+
+def problem_lines(faults: Sequence[Fault]) -> tuple[Line, ...]:
+    """All of them."""
+    return tuple(problem_line(fault) for fault in faults)
+
+
+def problem_count(faults: Sequence[Fault]) -> Line:
+    """How many there are."""
+    if not faults:
+        return line(Span("✓ no problem", Tone.GOOD))
+    return line(Span(f"! {len(faults)} problem{'' if len(faults) == 1 else 's'}", Tone.BAD))
+
+
+def next_fault(faults: Sequence[Fault], row: int) -> Fault | None:
+    """The first fault behind a line, from 1; behind the last comes the first."""
+    placed = sorted((fault for fault in faults if fault.line), key=lambda fault: (fault.line, fault.column))
+    return next((fault for fault in placed if fault.line > row), placed[0] if placed else None)
+
+
+def outcome_line(outcomes: Sequence[AppliedDocument]) -> Line:
+    """How the text stands to what is applied."""
+    words = {"created": ("new", Tone.INFO), "changed": ("changed", Tone.WARN), "unchanged": ("as applied", Tone.GOOD)}
+    return joined(line(f"{each.kind} {each.name} ", Span(*words[each.outcome])) for each in outcomes)
+
+
+def cost_line(estimates: Sequence[Estimate | KindEstimate]) -> Line:
+    """What all of it may cost at most, and how long the longest may take."""
+    if not estimates:
+        return line(muted("nothing in it costs money"))
+    ceilings = [each.model_ceiling_usd if isinstance(each, Estimate) else each.ceiling_usd for each in estimates]
+    whole = sum(ceilings[1:], ceilings[0])
+    parts = [line("at most ", strong(display_usd(whole)))]
+    groups = [each for each in estimates if isinstance(each, Estimate)]
+    if groups:
+        parts.append(line(f"{sum(each.cases for each in groups)} cases"))
+        minutes = max(each.wall_clock_minutes for each in groups)
+        parts.append(line(f"~{minutes:,.0f} min" if minutes >= 10 else f"~{minutes:,.1f} min"))
+        if short := [each for each in groups if not each.room_for_all]:
+            parts.append(line(Span(f"! sure to start: {short[0].cases_sure_to_start} of {short[0].cases} cases", Tone.WARN)))
+        if any(not each.fits_timeout for each in groups):
+            parts.append(line(Span("! longer than the timeout", Tone.WARN)))
+    return joined(parts)
+
+
+def side_lines(
+    faults: Sequence[Fault],
+    outcomes: Sequence[AppliedDocument],
+    estimates: Sequence[Estimate | KindEstimate],
+    problem: str,
+    *,
+    checking: bool,
+    key: KeyNamer = own_key,
+) -> tuple[Line, ...]:
+    """Everything that is known of the text, for the pane beside it and for the dialog on narrow screens."""
+    lines: list[Line] = []
+    if checking:
+        lines += [line(muted("checking…")), ()]
+    if problem:
+        lines += [line(Span(f"! {problem}", Tone.WARN)), ()]
+    if faults:
+        return (*lines, problem_count(faults), (), *(each for fault in faults for each in (problem_line(fault), ())))
+    for outcome in outcomes:
+        lines.append(outcome_line((outcome,)))
+    if outcomes:
+        lines.append(())
+    for estimate in estimates:
+        lines += [*estimate_lines(estimate, key), ()]
+    if estimates:
+        lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
+    return tuple(lines)

@@ -422,10 +422,13 @@ class NodusApp(App[int], inherit_bindings=False):
         if entry is None:
             return
         below = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.VIEW is entry.view]
+        left, there = self.screen, below[-1] if below else make_screen(entry, self.services)
+        if isinstance(left, ViewScreen):
+            there.came_from(left)
         if not below:
-            self.push_screen(make_screen(entry, self.services))
+            self.push_screen(there)
             return
-        while self.screen is not below[-1]:
+        while self.screen is not there:
             self.pop_screen()
 
     def action_launch(self) -> None:

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "delete": ("delete", "Remove resources that nothing unfinished needs."),
     "environment": ("environment", "Task sets and graders: list, and the gold check of one."),
     "sandboxes": ("sandboxes", "Those that run: list, and remove what was left behind."),
+    "queue": ("queue", "Who waits for what and until when; a group's timeline."),
     "gpus": ("gpus", "The machine's GPUs and who uses them, once or live."),
     "evaluate": ("evaluate", "The environment in which TrainingJobs score models."),
     "keys": ("keys", "The console's keys, with those of your configuration."),

@@ -110,6 +110,9 @@ class ViewScreen(Screen[None]):
         """What a person typed here and did not save, by its name; empty where there is nothing."""
         return ""
 
+    def came_from(self, screen: "ViewScreen") -> None:
+        """It was gone to by its name or key from another view."""
+
     def focus_home(self) -> None:
         """Where keys go when nothing else has them."""
         raise NotImplementedError

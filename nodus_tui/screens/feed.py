@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, cast
 
-from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
+from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.boxes import BoxesState
 from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
 from nodus_tui.view_state.notices import NoticesState
+from nodus_tui.view_state.queue import QueueState
 from nodus_tui.view_state.results import ResultsState
 from nodus_tui.view_state.sweep import SweepState
 from nodus_tui.view_state.sweeps import SweepsState
@@ -50,6 +52,18 @@ class FoldedState(Folds, Protocol):
         """Take a snapshot instead of what was known."""
 
 
+async def unfinished_runs(backend: Backend) -> list[AgentRun]:
+    """The runs of every group that have not ended, page by page."""
+    found: list[AgentRun] = []
+    after = ""
+    while True:
+        page = await backend.list("AgentRun", Query(unfinished=True, after=after))
+        found += [run for run in page.items if isinstance(run, AgentRun)]
+        if not page.next_after:
+            return found
+        after = page.next_after
+
+
 class LiveFeed:
     """The states of all open views, kept true by the backend's events."""
 
@@ -67,6 +81,8 @@ class LiveFeed:
         """What the snapshot of the whole workspace and all events go into; a state of a new view is one more. Notices are last."""
         self.groups: dict[str, GroupState] = {}
         self._open_sweeps: dict[str, SweepState] = {}
+        self.queue: QueueState | None = None
+        """While its view is open."""
         self.results: dict[str, ResultsState] = {}
         """Of the groups whose results are open, each with the state of its group, which it keeps."""
         self._results_open: Counter[str] = Counter()
@@ -104,6 +120,8 @@ class LiveFeed:
             group.load(await self._backend.snapshot(runs_of=name))
         for results in self.results.values():
             results.reload()
+        if self.queue is not None:
+            await self._load_queue(self.queue)
         for sweep in self._open_sweeps.values():
             # Its cells are no part of a snapshot: its view asks for them.
             sweep.stale = True
@@ -123,6 +141,8 @@ class LiveFeed:
         changed = False
         # Sweeps and results come last: they take what groups and jobs have become.
         states: tuple[Folds, ...] = (*self._states, *self.groups.values(), *self.results.values(), *self._open_sweeps.values())
+        if self.queue is not None:
+            states = (*states, self.queue)
         for event in batch.events:
             for state in states:
                 changed = state.fold(event) or changed
@@ -165,6 +185,25 @@ class LiveFeed:
         if name in self._for_results:
             self._for_results.discard(name)
             self.groups.pop(name, None)
+
+    def queue_state(self) -> QueueState:
+        """What waits in the whole workspace; nothing is known of it before `load_queue`."""
+        if self.queue is None:
+            self.queue = QueueState(self.campaigns.rows, self.jobs.rows, self.boxes.rows, self.sweeps.rows)
+        return self.queue
+
+    async def load_queue(self) -> None:
+        """Ask for the runs that wait. Raises NodusError when the backend cannot give them."""
+        await self._load_queue(self.queue_state())
+        self._changed()
+
+    async def _load_queue(self, queue: QueueState) -> None:
+        queue.await_runs()
+        queue.load(await unfinished_runs(self._backend))
+
+    def close_queue(self) -> None:
+        """No view shows it any more."""
+        self.queue = None
 
     def sweep_state(self, name: str) -> SweepState:
         """The state of one sweep with its cells, which are not known yet where no view shows it."""

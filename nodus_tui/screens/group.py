@@ -179,6 +179,19 @@ class GroupScreen(TableScreen[AgentRun]):
         """The results of the group."""
         show_group_results(self, self.group_name)
 
+    def do_timeline(self) -> None:
+        """When each run did what."""
+        # Imported here: its way back to a run is this view's.
+        from nodus_tui.screens.timeline import TimelineScreen  # noqa: PLC0415
+
+        self.app.push_screen(TimelineScreen(self.services, self.group_name))
+
+    def do_what_if(self) -> None:
+        """Another maxActive."""
+        from nodus_tui.screens.what_if import WhatIfScreen  # noqa: PLC0415 - it is needed by those who ask
+
+        self.app.push_screen(WhatIfScreen(self.services, self.group_name))
+
     async def do_kill(self) -> None:
         """Kill the selected run."""
         if (run := self.selected()) is not None:

@@ -43,7 +43,7 @@ _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
 _ROWS = views_with(Trait.ROWS)
 _PICKS = views_with(Trait.PICKS)
-_NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.RESULTS, View.COMPARISON})
+_NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.TIMELINE, View.RESULTS, View.COMPARISON})
 """Where the keys that move to the left and to the right are free."""
 
 
@@ -190,6 +190,31 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("all_tasks", ("a",), "all tasks", "Show all tasks, or only those that came out differently.", (View.COMPARISON,)),
     KeyAction("export", ("o",), "export", "Write the results to a file, as CSV or JSON.", (View.RESULTS,), here=True),
+    KeyAction("fold", ("o",), "unfold", "Tell every run by itself, or many that wait for the same in one row again.", (View.QUEUE,)),
+    KeyAction("narrow", ("a",), "one group", "Show the queue of the selected row's group alone, or of all again.", (View.QUEUE,)),
+    KeyAction(
+        "timeline",
+        ("T",),
+        "timeline",
+        "Show when each run of the group queued, was prepared, ran, was held up and graded.",
+        (View.QUEUE, View.GROUP, View.WHAT_IF),
+        footer=False,
+    ),
+    KeyAction(
+        "what_if",
+        ("M",),
+        "what if",
+        "See when the group would end, and what it would reserve, with another maxActive.",
+        (View.QUEUE, View.GROUP, View.TIMELINE),
+        footer=False,
+    ),
+    KeyAction("earlier", ("left",), "earlier", "Show an earlier time.", (View.TIMELINE,)),
+    KeyAction("later", ("right",), "later", "Show a later time.", (View.TIMELINE,)),
+    KeyAction("zoom_in", ("plus", "equals_sign"), "closer", "Show less time in more detail.", (View.TIMELINE,)),
+    KeyAction("zoom_out", ("minus",), "further", "Show more time in less detail.", (View.TIMELINE,)),
+    KeyAction("whole", ("0",), "all", "Show all of the group's time.", (View.TIMELINE,)),
+    KeyAction("follow", ("f",), "follow", "Go along with the present, or stay at the time that is shown.", (View.TIMELINE,)),
+    KeyAction("max_active", ("m",), "another", "Forecast with another maxActive.", (View.WHAT_IF,)),
     KeyAction("launch", ("l",), "launch", "Estimate a spec file and launch it.", _LIVE, changes=True, here=True),
     KeyAction(
         "new_spec", ("c",), "create", "Write a new spec: by a few questions, or from a beginning for its kind.", (View.SPECS,), here=True

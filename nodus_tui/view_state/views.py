@@ -30,6 +30,9 @@ class View(StrEnum):
     SANDBOX = "sandbox"
     SWEEPS = "sweeps"
     SWEEP = "sweep"
+    QUEUE = "queue"
+    TIMELINE = "timeline"
+    WHAT_IF = "what-if"
     SPECS = "specs"
     SPEC = "spec"
     ESTIMATE = "estimate"
@@ -132,6 +135,17 @@ VIEWS: tuple[ViewEntry, ...] = (
         help="Show all sweeps: how many of their cells have ended, and what is spent of their caps.",
     ),
     ViewEntry(View.SWEEP, "Sweep and its cells", _TABLE | {Trait.OPENS, Trait.ENDS}),
+    ViewEntry(
+        View.QUEUE,
+        "Queue",
+        _TABLE | {Trait.OPENS},
+        screen="nodus_tui.screens.queue:QueueScreen",
+        key="w",
+        help="Show who waits for what, since when and until when; from a group, that group's alone.",
+        also=("waiting",),
+    ),
+    ViewEntry(View.TIMELINE, "Timeline of a group", _TABLE | {Trait.OPENS}),
+    ViewEntry(View.WHAT_IF, "Another maxActive", frozenset({Trait.LIVE, Trait.ROWS})),
     ViewEntry(
         View.SPECS,
         "Specs",

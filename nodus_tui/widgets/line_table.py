@@ -448,6 +448,16 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
                 self._refresh_changed()
             self.post_message(self.CursorMoved(self, self.cursor_key))
 
+    def extent(self, key: str) -> tuple[int, int] | None:
+        """Where a column stands: the cells at its left, and its own; None for one that is not shown."""
+        self._place_columns()
+        left = _MARGIN
+        for placed in self._placed:
+            if placed.column.key == key:
+                return left, placed.width
+            left += placed.width + GAP
+        return None
+
     def _column_at(self, x: int) -> str | None:
         left = _MARGIN
         for placed in self._placed:

@@ -8,6 +8,7 @@ from budget_records import some_budgets
 from console_driver import Driver, settled
 from console_records import every_kind_of_run, group
 from hardware_records import without_driver
+from queue_records import queue_world
 from scripted_backend import ScriptedBackend
 from test_console_golden import box_world, gpu_world, job_world, tool_world, world
 from test_console_journeys import SPEC, estimate
@@ -117,6 +118,14 @@ STOPS: dict[str, Stop] = {
     "sweep, compared": Stop(sweep_world, (*_SWEEP, "m", "right", "c"), View.SWEEP),
     "sweep, extend": Stop(sweep_world, (*_SWEEP, "down", "down", "e"), View.SWEEP, once=True),
     "sweep, kill": Stop(sweep_world, (*_SWEEP, "X"), View.SWEEP, once=True),
+    "queue": Stop(queue_world, ("w",), View.QUEUE),
+    "queue, unfolded": Stop(queue_world, ("w", "o", "end"), View.QUEUE, once=True),
+    "queue, of a group": Stop(queue_world, ("w", "a"), View.QUEUE, once=True),
+    "queue, nothing": Stop(bare_world, ("w",), View.QUEUE, once=True),
+    "timeline": Stop(queue_world, ("w", "T"), View.TIMELINE),
+    "timeline, closer": Stop(queue_world, ("w", "T", "j", "plus", "plus"), View.TIMELINE, once=True),
+    "what-if": Stop(queue_world, ("w", "M"), View.WHAT_IF),
+    "what-if, another": Stop(queue_world, ("w", "M", "m"), View.WHAT_IF, once=True),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),

@@ -14,6 +14,7 @@ from console_driver import console, press, screen_text
 from console_records import NOW, START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
 from hardware_records import hardware, without_driver
 from job_records import job, kept
+from queue_records import queue_world
 from scripted_backend import ScriptedBackend
 from test_console_sweeps import world as sweep_world
 
@@ -223,6 +224,19 @@ SWEEP_VIEWS: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("view", SWEEP_VIEWS)
 async def test_the_view_of_sweeps_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
     await compare(view, SWEEP_VIEWS[view], sweep_world(), size)
+
+
+QUEUE_VIEWS: dict[str, tuple[str, ...]] = {
+    "queue": ("w", "down", "down"),
+    "timeline": ("w", "T", "j"),
+    "what-if": ("w", "M"),
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("view", QUEUE_VIEWS)
+async def test_the_view_of_what_waits_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
+    await compare(view, QUEUE_VIEWS[view], queue_world(), size)
 
 
 async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, size: tuple[int, int]) -> None:

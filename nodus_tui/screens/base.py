@@ -133,6 +133,10 @@ class ViewScreen(Screen[None]):
         """What the footer says otherwise than the list of actions, as things stand."""
         return NOTHING_SPECIAL
 
+    def offered(self) -> Offer:
+        """The same as the footer has it."""
+        return self.offer()
+
     def part(self, name: str, kind: type[Part]) -> Part:
         """A widget of this view by its id, looked up once: while a view is torn down, late data must not miss what is gone already."""
         known = self._parts.get(name)
@@ -149,7 +153,7 @@ class ViewScreen(Screen[None]):
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
-        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offer(), self.services.situation()),))
+        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offered(), self.services.situation()),))
         self.part("status", SpanBlock).show(self._status_lines)
         playback = self.services.playback()
         if playback is not None:

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.sandboxes import SandboxFact
-from nodus_tui.screens import box_acting
+from nodus_tui.screens import acting_many, box_acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.going import go_to_job, go_to_run
@@ -155,12 +155,15 @@ class SandboxesScreen(TableScreen[Sandbox]):
             fact = self.others.cursor_item
             leads = fact is not None and fact.mine and fact.purpose in {*_OF_RUNS, "job"}
             without = frozenset({"kill", "shell"}) | (frozenset() if leads else frozenset({"open"}))
+            without |= {"pick"}
             words = {"halves": "your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
             return Offer(without=without, words=words)
         box = self.table.cursor_item
         without = frozenset({"shell"}) if box is None or shell_problem(box) else frozenset()
         if box is None or box_status(box).ended:
             without |= {"kill"}
+        if self.table.picked_count:
+            without -= {"kill"}
         return Offer(now=frozenset({"shell"}), without=without | others, words={"halves": "of runs"})
 
     def on_descendant_focus(self) -> None:
@@ -197,8 +200,11 @@ class SandboxesScreen(TableScreen[Sandbox]):
             await box_acting.open_shell(self, box)
 
     async def do_kill(self) -> None:
-        """Stop the selected one."""
-        if (box := self._own()) is not None:
+        """Stop the selected one, or those that are picked."""
+        picked = () if self.others.has_focus else self.picked()
+        if picked:
+            await acting_many.kill_boxes(self, picked)
+        elif (box := self._own()) is not None:
             await box_acting.kill_box(self, box)
 
     def _own(self) -> Sandbox | None:

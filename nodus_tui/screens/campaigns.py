@@ -7,7 +7,7 @@ from textual.binding import BindingType
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.screens import acting
+from nodus_tui.screens import acting, acting_many
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.result_ways import show_group_results
@@ -94,13 +94,17 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             show_group_results(self, group.name)
 
     async def do_kill(self) -> None:
-        """Kill the selected group."""
-        if (group := self.selected()) is not None:
+        """Kill the selected group, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.kill_groups(self, picked)
+        elif (group := self.selected()) is not None:
             await acting.kill_group(self, group)
 
     async def do_extend(self) -> None:
-        """Raise the selected group's cap."""
-        if (group := self.selected()) is not None:
+        """Raise the selected group's cap, or those of the picked ones."""
+        if picked := self.picked():
+            await acting_many.extend_groups(self, picked)
+        elif (group := self.selected()) is not None:
             await acting.extend_group(self, group)
 
     async def do_extend_waiting(self) -> None:
@@ -114,8 +118,10 @@ class CampaignsScreen(TableScreen[AgentGroup]):
                 await acting.extend_waiting(self, group, waiting_at_own_caps(runs))
 
     async def do_retry(self) -> None:
-        """Run the selected group's unscored cases again."""
-        if (group := self.selected()) is not None:
+        """Run the unscored cases of the selected group again, or of the picked ones."""
+        if picked := self.picked():
+            await acting_many.retry_groups(self, picked)
+        elif (group := self.selected()) is not None:
             await acting.retry_group(self, group)
 
     async def do_resume(self) -> None:

@@ -9,7 +9,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.screens import acting
+from nodus_tui.screens import acting, acting_many
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.result_ways import show_group_results
 from nodus_tui.screens.room import LOW_HEIGHT
@@ -193,18 +193,24 @@ class GroupScreen(TableScreen[AgentRun]):
         self.app.push_screen(WhatIfScreen(self.services, self.group_name))
 
     async def do_kill(self) -> None:
-        """Kill the selected run."""
-        if (run := self.selected()) is not None:
+        """Kill the selected run, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.kill_runs(self, picked)
+        elif (run := self.selected()) is not None:
             await acting.kill_run(self, run)
 
     async def do_extend(self) -> None:
-        """Give the selected run a higher cap."""
-        if (run := self.selected()) is not None:
+        """Give the selected run a higher cap, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.extend_runs(self, picked, self.state.group)
+        elif (run := self.selected()) is not None:
             await acting.extend_run(self, run, self.state.group)
 
     async def do_retry(self) -> None:
-        """Run the selected unscored case again."""
-        if (run := self.selected()) is not None:
+        """Run the selected unscored case again, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.retry_runs(self, picked, self.state.group)
+        elif (run := self.selected()) is not None:
             await acting.retry_run(self, run)
 
     async def do_kill_group(self) -> None:

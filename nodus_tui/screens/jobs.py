@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from nodus_tui.contract.resources.training_job import TrainingJob
-from nodus_tui.screens import acting
+from nodus_tui.screens import acting, acting_many
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.job import JobScreen
 from nodus_tui.screens.result_ways import show_job_results
@@ -59,16 +59,22 @@ class JobsScreen(TableScreen[AnyJob]):
         show_job_results(self, self.table.cursor_item)
 
     async def do_kill(self) -> None:
-        """Kill the selected job."""
-        if (job := self.selected()) is not None:
+        """Kill the selected job, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.kill_jobs(self, picked)
+        elif (job := self.selected()) is not None:
             await acting.kill_job(self, job)
 
     async def do_retry(self) -> None:
-        """Try the selected job again."""
-        if (job := self.selected()) is not None:
+        """Try the selected job again, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.retry_jobs(self, picked)
+        elif (job := self.selected()) is not None:
             await acting.retry_job(self, job)
 
     async def do_extend(self) -> None:
-        """Give the selected job a higher cap."""
-        if (job := self.selected()) is not None:
+        """Give the selected job a higher cap, or those that are picked."""
+        if picked := self.picked():
+            await acting_many.extend_jobs(self, picked)
+        elif (job := self.selected()) is not None:
             await acting.extend_job(self, job)

@@ -20,6 +20,7 @@ from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.view_state.views import Trait, views_with
 from nodus_tui.view_state.wrapping import clipped
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import PICKED, LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
@@ -232,20 +233,40 @@ class TableScreen(RowsScreen, Generic[Item]):
         count = self.table.picked_count
         return (*line(strong(f"{PICKED} {count} picked"), " "), *self.hint("pick_none", " lets go")) if count else ()
 
+    def picked(self) -> tuple[Item, ...]:
+        """What an action on many means; nothing where it means the selected one."""
+        return self.table.picked_items()
+
+    def offered(self) -> Offer:
+        """What the view offers, and on how many where several are picked."""
+        own, count = self.offer(), self.table.picked_count
+        if not count:
+            return own
+        named = {action: f"{action} {count}" for action in ("kill", "extend", "retry")}
+        return Offer(own.now | {"pick_none"}, own.without, {**own.words, **named})
+
+    def _can_pick(self) -> bool:
+        if not self.active_table.picks:
+            self.notice("These rows are only looked at: none can be picked.", Tone.WARN)
+        return self.active_table.picks
+
     def do_pick(self) -> None:
         """Pick the selected row, or let go of it."""
-        self.table.pick()
-        self.show()
+        if self._can_pick():
+            self.table.pick()
+            self.show()
 
     def do_pick_range(self) -> None:
         """Pick all rows from the one picked last to the selected one."""
-        self.table.pick_range()
-        self.show()
+        if self._can_pick():
+            self.table.pick_range()
+            self.show()
 
     def do_pick_all(self) -> None:
         """Pick all rows that the filter keeps."""
-        self.table.pick_all()
-        self.show()
+        if self._can_pick():
+            self.table.pick_all()
+            self.show()
 
     def do_pick_none(self) -> None:
         """Let go of all that is picked."""

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 from console_driver import console, press, screen_lines, screen_text, settled
-from console_records import changed, every_kind_of_run, group
+from console_records import NOW, changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.screens.group import GroupScreen
 
 
@@ -124,3 +125,60 @@ async def test_the_cursor_follows_what_changed_last_until_it_is_moved() -> None:
         assert app.screen.table.cursor_key == "fleet-0008-a1"
         await press(app, pilot, "up")
         assert "following" not in screen_text(app)
+
+
+async def test_killing_many_names_the_numbers_and_needs_theirs_typed() -> None:
+    runs = [run(case, phase="Running", started_at=NOW, cost_usd=usd("0.01")) for case in range(11)]
+    backend = ScriptedBackend([group("fleet")], runs)
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "a")
+        assert "x kill 11" in screen_text(app)
+        await press(app, pilot, "x")
+        assert "Kill 11 runs?" in screen_text(app)
+        assert "$0.11 is spent" in screen_text(app)
+        await press(app, pilot, "escape")
+        assert backend.acted == []
+        await press(app, pilot, "x", *"11", "tab", "tab", "enter")
+        await settled(app, pilot)
+        assert sorted(action.name for action in backend.acted) == sorted(each.name for each in runs)
+        assert "✓ killed 11 of 11 runs" in screen_text(app)
+
+
+async def test_what_is_refused_for_some_is_told_by_kind_and_keeps_no_other_from_its_action() -> None:
+    backend = fleet()
+
+    async def act(action):
+        backend.acted.append(action)
+        if action.name in {"fleet-0004-a1", "fleet-0005-a1"}:
+            raise NodusError(ErrorCode.CONFLICT, f"{action.name} has ended meanwhile")
+        return await ScriptedBackend.act(backend, action)
+
+    backend.act = act
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "a", "x", "tab", "enter")
+        await settled(app, pilot)
+        assert "! killed 5 of 7 runs; not done: 2 × has ended meanwhile" in screen_text(app)
+
+
+async def test_many_are_run_again_in_one_action_and_extended_one_by_one() -> None:
+    backend = fleet()
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "enter", "a", "r")
+        assert "Retry 2 runs?" in screen_text(app)
+        await press(app, pilot, "tab", "enter")
+        await settled(app, pilot)
+        assert backend.acted[-1].runs == ("fleet-0003-a1", "fleet-0010-a1")
+        await press(app, pilot, "e")
+        assert "New cap of 7 runs, in US dollars" in screen_text(app)
+        await press(app, pilot, "enter")
+        await settled(app, pilot)
+        assert [action.action for action in backend.acted[1:]] == ["extendCap"] * 7
+        assert "✓ extended 7 of 7 runs" in screen_text(app)
+
+
+async def test_campaigns_are_killed_together() -> None:
+    backend = ScriptedBackend([group("one"), group("two")])
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "a", "x", *"2", "tab", "tab", "enter")
+        await settled(app, pilot)
+        assert {action.name for action in backend.acted} == {"one", "two"}

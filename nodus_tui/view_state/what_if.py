@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.queueing import Forecast, GroupLoad, what_if
@@ -180,7 +181,8 @@ def head_lines(group: AgentGroup, load: GroupLoad) -> tuple[Line, ...]:
     """What the forecasts go by."""
     status = status_of(group)
     if not load.going and not load.waiting:
-        return (line("No run of the group goes or waits in line: there is nothing to forecast."),)
+        yet = " yet, for its tasks are being made" if status.phase is GroupPhase.PENDING else ""
+        return (line(f"No run of the group goes or waits in line{yet}: there is nothing to forecast."),)
     if load.mean_seconds is None:
         pace = line(muted("no run has come to an answer yet: nothing is known of how long one takes"))
     else:

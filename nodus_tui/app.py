@@ -32,6 +32,7 @@ from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
+from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
@@ -128,6 +129,7 @@ class NodusApp(App[int], inherit_bindings=False):
             folder=Path.cwd(),
             whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=isinstance(backend, Linked)),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
+            environments=EnvironmentsDesk(backend, self.feed.campaigns.rows),
             tables=TableMemory(self.settings, memory),
             situation=self.situation,
             drafts=None if in_browser or state_folder is None else state_folder / "drafts",

@@ -18,7 +18,7 @@ from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import RefusalError, internal_failure, refusal
 from nodus_tui import __version__
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.http import VERSION_HEADER
+from nodus_tui.contract.http import PREFIX, VERSION_HEADER
 from nodus_tui.contract.wording import escaped
 
 _log = logging.getLogger(__name__)
@@ -221,9 +221,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _is_beat(scope: Scope) -> bool:
-    """What is asked all the time, by consoles whether we still answer, by terminals with each key: the log is for what else was done."""
+    """What is asked all the time, by consoles whether we still answer and what the log says, by terminals with each key: the log is for
+    what else was done.
+    """
     path: str = scope["path"]
-    return (scope["method"], path) == ("GET", "/v1/info") or ("/exec/" in path and path.endswith(("/input", "/output")))
+    asked = scope["method"] == "GET" and path in {f"{PREFIX}/info", f"{PREFIX}/scheduler"}
+    return asked or ("/exec/" in path and path.endswith(("/input", "/output")))
 
 
 def _shown(path: str) -> str:

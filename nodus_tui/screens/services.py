@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.contract.playback import Playback, Recorded, Replayed
+from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.view_state.key_actions import Situation
@@ -32,6 +33,9 @@ class Services:
 
     sandboxes: Callable[[], int]
     """How many sandboxes of this workspace run now, as far as is known."""
+
+    environments: EnvironmentsDesk
+    """The environments, and the gold checks that run from here."""
 
     tables: TableMemory
     """Which columns the tables show."""

@@ -35,6 +35,9 @@ class View(StrEnum):
     WHAT_IF = "what-if"
     SPECS = "specs"
     SPEC = "spec"
+    ENVIRONMENTS = "environments"
+    ENVIRONMENT = "environment"
+    LOG = "log"
     ESTIMATE = "estimate"
 
 
@@ -156,6 +159,25 @@ VIEWS: tuple[ViewEntry, ...] = (
         also=("files", "examples"),
     ),
     ViewEntry(View.SPEC, "Editor of a spec", frozenset()),
+    ViewEntry(
+        View.ENVIRONMENTS,
+        "Environments",
+        _TABLE | {Trait.OPENS},
+        screen="nodus_tui.screens.environments:EnvironmentsScreen",
+        key="D",
+        help="Show all environments: their tasks, their graders and how far these can be trusted, and their gold checks.",
+        also=("datasets", "tasks"),
+    ),
+    ViewEntry(View.ENVIRONMENT, "Environment and its tasks", frozenset({Trait.LIVE})),
+    ViewEntry(
+        View.LOG,
+        "Scheduler and its log",
+        frozenset({Trait.LIVE}),
+        screen="nodus_tui.screens.scheduler_log:SchedulerLogScreen",
+        key="L",
+        help="Show the scheduler: its process, how late its loop is, and its log as it grows.",
+        also=("scheduler", "debug"),
+    ),
     ViewEntry(View.ESTIMATE, "Estimate before a launch", frozenset()),
 )
 

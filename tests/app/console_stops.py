@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from budget_records import some_budgets
 from console_driver import Driver, settled
 from console_records import every_kind_of_run, group
+from environment_records import environment_world, log_world
 from hardware_records import without_driver
 from queue_records import queue_world
 from scripted_backend import ScriptedBackend
@@ -126,6 +127,11 @@ STOPS: dict[str, Stop] = {
     "timeline, closer": Stop(queue_world, ("w", "T", "j", "plus", "plus"), View.TIMELINE, once=True),
     "what-if": Stop(queue_world, ("w", "M"), View.WHAT_IF),
     "what-if, another": Stop(queue_world, ("w", "M", "m"), View.WHAT_IF, once=True),
+    "environments": Stop(environment_world, ("D",), View.ENVIRONMENTS),
+    "environments, check": Stop(environment_world, ("D", "c"), View.ENVIRONMENTS, once=True),
+    "environment": Stop(environment_world, ("D", "enter"), View.ENVIRONMENT),
+    "log": Stop(log_world, ("L",), View.LOG),
+    "log, found": Stop(log_world, ("L", "slash", *"gate", "enter", "o"), View.LOG, once=True),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),

@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from textual.app import SuspendNotSupported
+from textual.app import App, SuspendNotSupported
 
 from nodus_tui.view_state.cells import Tone
 
@@ -51,11 +51,9 @@ async def open_outside(screen: "ViewScreen", role: Role, name: str, text: str) -
     if not program:
         screen.notice(f"There is no {role} on this machine; set ${variable} to one.", Tone.WARN)
         return
-    app = screen.app
     try:
-        # Nothing is painted over the program's screen: the driver has no terminal to paint on until it has it back.
-        with _file(name, text) as path, app.suspend(), app.batch_update():
-            code = await run_in_front([*program, str(path)])
+        with _file(name, text) as path:
+            code = await lend_terminal(screen.app, [*program, str(path)])
     except SuspendNotSupported:
         screen.notice(f"This console cannot lend its terminal to a {role}; `nodus-tui describe` shows the same.", Tone.WARN)
     except OSError as error:
@@ -66,6 +64,25 @@ async def open_outside(screen: "ViewScreen", role: Role, name: str, text: str) -
         elif role == "editor":
             screen.notice("It was a copy: what was changed there changes nothing here.", Tone.MUTED)
     screen.show()
+
+
+async def lend_terminal(app: App[Any], command: list[str]) -> int:
+    """Put the console aside, run a program in the foreground, and give its exit code.
+
+    Raises SuspendNotSupported, or the OSError for which it did not start, with the console as it was before.
+    """
+    failed: OSError | None = None
+    code = 0
+    # Nothing is painted over the program's screen: the driver has no terminal to paint on until it has it back. And nothing is raised
+    # within: the library would keep the terminal given away.
+    with app.suspend(), app.batch_update():
+        try:
+            code = await run_in_front(command)
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    return code
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.screens.outside import program_for, run_in_front
+from nodus_tui.screens.outside import lend_terminal, program_for
 from nodus_tui.view_state.cells import Tone
 
 
@@ -21,9 +21,7 @@ async def edit_file(screen: ViewScreen, path: Path) -> bool:
         screen.notice("There is no editor on this machine; set $EDITOR to one.", Tone.WARN)
         return False
     try:
-        # Nothing is painted over the editor's screen: the driver has no terminal to paint on until it has it back.
-        with screen.app.suspend(), screen.app.batch_update():
-            code = await run_in_front([*command, str(path)])
+        code = await lend_terminal(screen.app, [*command, str(path)])
     except SuspendNotSupported:
         screen.notice(f"This console cannot lend its terminal; edit {path} in another one.", Tone.WARN)
         return False

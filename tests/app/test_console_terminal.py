@@ -1,5 +1,6 @@
 """A real terminal: it is given back whole after TERM, HUP and a person's leaving, and what is drawn has no attack in it."""
 
+import ast
 import fcntl
 import os
 import pty
@@ -32,9 +33,9 @@ class Terminal:
         self.master = master
         self.seen = b""
 
-    def read_until(self, wanted: bytes) -> None:
-        """Read until the text was drawn; the test's own time limit ends a child that never draws it."""
-        while wanted not in self.seen:
+    def read_until(self, wanted: bytes, after: int = 0) -> None:
+        """Read until the text was drawn, behind so many bytes; the test's own time limit ends a child that never draws it."""
+        while wanted not in self.seen[after:]:
             assert self._read(), f"the console ended before it drew {wanted!r}: {self.seen[-2000:]!r}"
 
     def read_to_end(self) -> int:
@@ -213,3 +214,65 @@ def test_a_storm_of_resizing_a_real_terminal_is_harmless(tmp_path: Path) -> None
         code = console.read_to_end()
     assert code == 128 + signal.SIGTERM
     assert b"Traceback" not in console.seen
+
+
+PROGRAM = """\
+import os, sys, time
+path = sys.argv[-1]
+text = open(path, encoding="utf-8").read()
+mode, folder = oct(os.stat(path).st_mode & 0o777), oct(os.stat(os.path.dirname(path)).st_mode & 0o777)
+open({report!r}, "w").write(repr([sys.argv[1:-1], path, text, mode, folder]))
+print("THE PROGRAM HAS THE TERMINAL", flush=True)
+sys.stdin.readline()
+sys.exit({code})
+"""
+
+
+def program(tmp_path: Path, code: int = 0) -> tuple[str, Path]:
+    """A command line of a program that tells what it was given and waits for a line of the terminal."""
+    script, told = tmp_path / "a program.py", tmp_path / "told"
+    script.write_text(PROGRAM.format(report=str(told), code=code), encoding="utf-8")
+    return f"{sys.executable} '{script}' -R", told
+
+
+@pytest.mark.parametrize(("key", "variable", "code"), [(b"v", "PAGER", 0), (b"V", "VISUAL", 3)])
+def test_a_persons_pager_and_editor_have_the_terminal_and_give_it_back(key: bytes, variable: str, code: int, tmp_path: Path) -> None:
+    command, told = program(tmp_path, code)
+    with terminal(tmp_path / "report", **{variable: command, "TMPDIR": str(tmp_path)}) as console:
+        console.read_until(b"sum-000")
+        console.type(b"\r")
+        console.read_until(b"What is 17 + 25?")
+        before = len(console.seen)
+        console.type(key)
+        console.read_until(b"THE PROGRAM HAS THE TERMINAL")
+        assert b"\x1b[?1049l" in console.seen[before:], "the console's screen was put aside first"
+        arguments, path, text, mode, folder = ast.literal_eval(told.read_text(encoding="utf-8"))
+        assert arguments == ["-R"]
+        assert text.startswith("[system, ")
+        assert "What is 17 + 25?" in text
+        assert (mode, folder) == ("0o600", "0o700")
+        # What Ctrl-C sends to all in front is the program's alone: the console goes on.
+        console.child.send_signal(signal.SIGINT)
+        after = len(console.seen)
+        console.type(b"\n")
+        console.read_until(b"\x1b[?1049h", after)
+        console.read_until(b"ended with exit code" if code else b"pager", after)
+        console.type(b"\x1b")
+        console.read_until(b"sum-001", after)
+        assert not Path(path).exists()
+        assert not Path(path).parent.exists()
+        console.type(b"\x03")
+        console.read_until(b"Stop the work and quit?")
+        console.type(b"\x1b[C\r")
+        assert console.read_to_end() == 0
+
+
+def test_a_pager_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+    with terminal(tmp_path / "report", PAGER="/no/such/pager") as console:
+        console.read_until(b"sum-000")
+        console.type(b"\r")
+        console.read_until(b"What is 17 + 25?")
+        console.type(b"v")
+        console.read_until(b"/no/such/pager cannot be started")
+        console.child.terminate()
+        console.read_to_end()

@@ -109,6 +109,7 @@ class JobActions:
         before = (self._under.records.get(action.name) or await self._under.stored(action.name)).phase
         if before not in {"Pending", "Running", "Serving"}:
             return self._outcome(action, f"{action.name} has ended already ({before})")
+        self._hurry(action.name)
         record = await self.stop(action.name, "Killed")
         cost = display_usd(usd_from_nano(cost_nano(record, self._under.clock())))
         if not record.ended:
@@ -116,6 +117,12 @@ class JobActions:
         if record.reason != "Killed":
             return self._outcome(action, f"{action.name} came to its own end first ({record.phase}); it cost {cost}")
         return self._outcome(action, f"killed {action.name}; it cost {cost}{self._under.servers.bereft(record)}", [_change(record, before)])
+
+    def _hurry(self, name: str) -> None:
+        """Where it has ended and its outputs are being kept, which may take long, that is given up."""
+        record = self._under.records.get(name)
+        if record is not None and record.ended_at is not None:
+            self._under.hurried.add(name)
 
     async def _delete(self, action: Delete) -> ActionOutcome:
         record = await self._under.stored(action.name)

@@ -13,7 +13,7 @@ from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
 from local_backend.jobs.job_devices import energy_notes
 from local_backend.jobs.launching import job_folder, work_folder
 from local_backend.jobs.order import Report, boot_id, read_report
-from local_backend.jobs.outputs import Kept, keep_outputs
+from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
 from local_backend.jobs.speeds import measured
 from local_backend.jobs.telling import Told, read_told
 from local_backend.jobs.under_way import UnderWay
@@ -111,10 +111,18 @@ class Finisher:
 
         def work() -> Kept:
             folder, source = job_folder(self._under.home, record.name), work_folder(self._under.home, record)
-            return keep_outputs(source, outputs, folder, shortage=self._shortage, given_up=lambda: self._under.closing)
+            return keep_outputs(source, outputs, folder, shortage=self._shortage, given_up=given_up)
+
+        def given_up() -> bool:
+            return self._under.closing or record.name in self._under.hurried
 
         try:
             kept = await asyncio.to_thread(work)
+        except GivenUpError:
+            if record.name not in self._under.hurried:
+                raise
+            record.notes.append("Its outputs were not kept: it was killed while they were.")
+            return
         except OSError as error:
             record.notes.append(f"Its outputs could not be kept: {error.strerror or error}.")
             return
@@ -129,6 +137,7 @@ class Finisher:
         self._under.devices.release(record)
         await self._under.tell(record, self._under.counted(record))
         self._under.records.pop(record.name, None)
+        self._under.hurried.discard(record.name)
         self._under.ended.set()
         await self._under.servers.down(record)
         await asyncio.to_thread(shutil.rmtree, job_folder(self._under.home, record.name) / "tmp", ignore_errors=True)

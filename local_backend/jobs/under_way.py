@@ -48,6 +48,8 @@ class UnderWay:
         """Those that have not ended, in order of creation."""
         self.busy: dict[str, asyncio.Task[None]] = {}
         """Jobs that are being started or whose end is being written down."""
+        self.hurried: set[str] = set()
+        """Ended jobs whose outputs are being kept, which somebody would not wait for."""
         self.counting: set[str] = set()
         """Jobs whose time counts under the budgets at this moment."""
         self.wake = asyncio.Event()

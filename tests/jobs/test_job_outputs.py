@@ -7,7 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from local_backend.jobs.outputs import GivenUpError, Kept, entries, keep_outputs
+from local_backend.jobs.outputs import GivenUpError, Kept, entries, keep_outputs, pieces
+
+
+def test_what_is_empty_takes_no_room_and_what_is_larger_than_the_disk_is_left_out(tmp_path: Path, work: Path) -> None:
+    with (work / "sparse").open("wb") as file:
+        file.write(b"head")
+        file.truncate(200 << 20)
+    with (work / "huge").open("wb") as file:
+        file.truncate(1 << 43)
+    kept = keep(tmp_path, "sparse", "huge")
+    assert [(each.path, each.bytes) for each in kept.files] == [("sparse", 200 << 20)]
+    copy = tmp_path / "job" / "outputs" / "sparse"
+    assert copy.stat().st_size == 200 << 20
+    assert copy.stat().st_blocks * 512 < 8 << 20
+    assert sum(len(piece) for piece in pieces(tmp_path / "job", kept.files[0].to_document())) == 200 << 20
+    assert kept.notes == ["The output huge was not kept: it is 8,796,093,022,208 bytes, and the disk has no such room."]
 
 
 def keep(tmp_path: Path, *outputs: str, shortage: str = "") -> Kept:

@@ -2,12 +2,16 @@ import asyncio
 import json
 import os
 import signal
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from job_place import job, job_folder, job_now, log_with, processes_of, python, record_of, supervisor_of, until, whole_log, workspace
 
-from local_backend.jobs import supervising
+from local_backend.jobs import finishing, supervising
+from local_backend.jobs.outputs import GivenUpError
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -187,6 +191,26 @@ async def test_what_runs_away_by_starting_itself_anew_is_caught(tmp_path: Path, 
         assert any("no control group" in note for note in status.notes) is not groups
         # Looked at several times: one look may miss what runs.
         assert not any(processes_of(record.token) for _ in range(20))
+
+
+async def test_a_kill_does_not_wait_for_outputs_that_take_long_to_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeping = threading.Event()
+
+    def endless(*_: object, given_up: Callable[[], bool], **__: object) -> None:
+        keeping.set()
+        while not given_up():
+            time.sleep(0.01)
+        raise GivenUpError
+
+    monkeypatch.setattr(finishing, "keep_outputs", endless)
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="echo up > kept", outputs=["kept"]))
+        await asyncio.to_thread(keeping.wait)
+        outcome = await backend.act(Kill(kind="Job", name="work"))
+        assert "came to its own end first (Succeeded)" in outcome.message
+        status = await until(backend)
+        assert (status.phase, status.outputs) == ("Succeeded", ())
+        assert status.notes[-1] == "Its outputs were not kept: it was killed while they were."
 
 
 async def test_a_kill_ends_the_whole_tree_and_says_what_it_cost(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Launch what a spec has to run, wait, and print its results."),
     "apply": ("apply", "Create or change the resources of a spec, all or none."),
     "validate": ("validate", "Check specs and show every fault with its line."),
+    "diff": ("diff", "What applying a spec would change; exit 1 where anything would."),
     "estimate": ("estimate", "What a group will cost at most, and how long it takes."),
     "get": ("get", "List resources, or show one."),
     "describe": ("describe", "One resource in detail; a run with its transcript."),

@@ -34,7 +34,7 @@ from nodus_tui.screens.text_dialog import TextDialog
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.proposals import Question
-from nodus_tui.view_state.spec_checks import cost_line, next_fault, outcome_line, problem_count, problem_line, side_lines
+from nodus_tui.view_state.spec_checks import cost_line, next_fault, problem_count, problem_line, side_lines, standing_line
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
@@ -136,7 +136,7 @@ class SpecEditor(ViewScreen):
             return (place, line(Span(f"! {self.checked.problem}", Tone.WARN)))
         if self.checked.faults:
             return (place, line(*self.hint("next_problem", " goes to the next problem")))
-        return (place, cost_line(self.checked.estimates), outcome_line(self.checked.outcomes))
+        return (place, standing_line(self.checked.outcomes), cost_line(self.checked.estimates))
 
     def offer(self) -> Offer:
         """What matters first."""
@@ -173,6 +173,10 @@ class SpecEditor(ViewScreen):
         """What is not saved is kept: the console may be closed in any way."""
         if self.modified and not self._dropped:
             self.drafts.keep(self.draft())
+
+    def on_screen_resume(self) -> None:
+        """What is applied may be another by now."""
+        self.check_soon()
 
     def on_resize(self, event: Resize) -> None:
         """The estimate stands beside the text where there is room."""

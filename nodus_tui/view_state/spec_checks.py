@@ -44,6 +44,13 @@ def outcome_line(outcomes: Sequence[AppliedDocument]) -> Line:
     return joined(line(f"{each.kind} {each.name} ", Span(*words[each.outcome])) for each in outcomes)
 
 
+def standing_line(outcomes: Sequence[AppliedDocument]) -> Line:
+    """The same in as few words as it takes: one word where it is one for all."""
+    words = {"created": ("not applied", Tone.INFO), "changed": ("changed since applied", Tone.WARN), "unchanged": ("as applied", Tone.GOOD)}
+    found = {each.outcome for each in outcomes}
+    return line(Span(*words[found.pop()])) if len(found) == 1 else outcome_line(outcomes)
+
+
 def cost_line(estimates: Sequence[Estimate | KindEstimate]) -> Line:
     """What all of it may cost at most, and how long the longest may take."""
     if not estimates:

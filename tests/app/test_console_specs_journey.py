@@ -1,0 +1,68 @@
+"""From a few answers to verdicts, by keys, on the embedded backend: real store, scheduler and graders; only the model is simulated."""
+
+from pathlib import Path
+
+import pytest
+from console_driver import console, press, screen_text
+from scripted_backend import ScriptedBackend
+from test_console_on_local_backend import CONFIGURATION, until
+
+from local_backend.backend import open_backend
+from nodus_tui.app import NodusApp
+from nodus_tui.contract.backend import BackendOptions
+from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.launch import EstimateScreen
+from nodus_tui.screens.spec_editor import SpecEditor
+from nodus_tui.screens.spec_form import SpecForm
+
+
+async def test_author_estimate_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, folder = tmp_path / "config.yaml", tmp_path / "here"
+    config.write_text(CONFIGURATION, encoding="utf-8")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: None)
+    async with await open_backend(BackendOptions(home=tmp_path / "home", config=config, role="work")) as backend:
+        app = NodusApp(backend, state_folder=tmp_path)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await press(app, pilot, "F")
+            await until(app, pilot, lambda: "No spec files in" in screen_text(app), "the empty folder")
+            await press(app, pilot, "c", "enter")
+            await until(app, pilot, lambda: isinstance(app.screen, SpecForm), "the form")
+            form = app.screen
+            assert isinstance(form, SpecForm)
+            await until(app, pilot, lambda: "quick" in form.names.models, "the models of the workspace")
+            # Another name, the family that the catalogue has, two tasks.
+            await press(app, pilot, "end", "ctrl+u", *"sums", "tab")
+            while form.answers["family"] != "quick":
+                await press(app, pilot, "ctrl+n")
+            await press(app, pilot, "tab", "tab", "tab", "end", "ctrl+u", "2")
+            await until(app, pilot, lambda: "at most $0.20" in screen_text(app), "the estimate beside the answers")
+            await press(app, pilot, "ctrl+o")
+            await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor")
+            await until(app, pilot, lambda: "✓ no problem" in screen_text(app), "the text is checked")
+            assert not list(folder.iterdir())
+            await press(app, pilot, "ctrl+o")
+            await until(app, pilot, lambda: (folder / "sums.yaml").exists() and "not saved" not in screen_text(app), "it is saved")
+            await press(app, pilot, "ctrl+l")
+            await until(app, pilot, lambda: isinstance(app.screen, EstimateScreen) and "$0.20" in screen_text(app), "the estimate")
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: isinstance(app.screen, GroupScreen), "the group")
+            await until(app, pilot, lambda: "2/2" in screen_text(app), "all cases scored")
+            # Back in the editor, the text is what is applied.
+            await press(app, pilot, "escape")
+            await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor again")
+            await until(app, pilot, lambda: "· as applied" in screen_text(app), "it is applied")
+
+
+async def test_a_wrong_answer_is_told_and_goes_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: None)
+    async with console(ScriptedBackend()) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"  !")
+        assert isinstance(app.screen, SpecForm)
+        assert "! Name: 1 to 50 small letters" in screen_text(app)
+        await press(app, pilot, "ctrl+o")
+        assert isinstance(app.screen, SpecForm)
+        await press(app, pilot, "escape")
+        assert not isinstance(app.screen, SpecForm)

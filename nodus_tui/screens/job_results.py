@@ -111,7 +111,7 @@ class JobResultsScreen(TableScreen[Any]):
             self.table.take(self.state.rows)
         now, most = self.services.now(), min(_HEAD_LINES, self.size.height // 3)
         self.part("head", SpanBlock).show(
-            lambda width: clipped((shown for each in self.state.head(now) for shown in clipped((each,), width, 2)), width, most)
+            lambda width: clipped((shown for each in self.state.head(now, self.key) for shown in clipped((each,), width, 2)), width, most)
         )
         super().show_state()
 

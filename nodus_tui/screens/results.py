@@ -10,7 +10,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.comparison import compare_with_another
 from nodus_tui.screens.exporting import export_group
-from nodus_tui.screens.room import LOW_HEIGHT
+from nodus_tui.screens.room import LOW_HEIGHT, ROOMY_HEIGHT
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
@@ -23,7 +23,7 @@ from nodus_tui.view_state.words import GROUP_SIGNS
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.span_block import SpanBlock
 
-_HEAD_LINES = 8
+_HEAD_LINES = 9
 _LOW_HEAD_LINES = 3
 
 
@@ -99,10 +99,10 @@ class ResultsScreen(TableScreen[TaskCases]):
         if self.table.rows is not self.state.rows:
             self.table.take(self.state.rows)
         now, low = self.services.now(), self.size.height < LOW_HEIGHT
-        most = _LOW_HEAD_LINES if low else _HEAD_LINES
+        most, each_most = _LOW_HEAD_LINES if low else _HEAD_LINES, 1 + (self.size.height >= ROOMY_HEIGHT)
         self.part("head", SpanBlock).show(
             lambda width: clipped(
-                (shown for each in self.state.head(now, low=low, key=self.key) for shown in clipped((each,), width, 1)), width, most
+                (shown for each in self.state.head(now, low=low, key=self.key) for shown in clipped((each,), width, each_most)), width, most
             )
         )
         self._mark()
@@ -115,7 +115,7 @@ class ResultsScreen(TableScreen[TaskCases]):
 
     def detail(self, item: TaskCases, width: int) -> Sequence[Line]:
         """The answer that keys mean, in words."""
-        choose = line(muted(f"({self.key('left')} {self.key('right')} choose)"))
+        choose = line(muted(f"({self.key('left')} {self.key('right')})"))
         facts, why = case_lines(item, self.services.now(), choose)
         return (*clipped((facts,), width, 2), *clipped((why,), width, self.DETAIL_LINES - 1))
 

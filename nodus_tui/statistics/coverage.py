@@ -27,9 +27,9 @@ def cost_each(cost: Decimal, count: int) -> Decimal | None:
 
 
 def cost_each_words(cost: Decimal, *, scored: int, correct: int) -> str:
-    """`$0.0393 for each scored case, $0.0635 for each correct one`: all model spend, shared out; empty while nothing is scored."""
+    """`$0.0393 a scored case, $0.0635 a correct one`: all model spend, shared out; empty while nothing is scored."""
     each, each_correct = cost_each(cost, scored), cost_each(cost, correct)
     if each is None:
         return ""
-    right = "none is correct" if each_correct is None else f"{display_usd(each_correct)} for each correct one"
-    return f"{display_usd(each)} for each scored case, {right}"
+    right = "none is correct" if each_correct is None else f"{display_usd(each_correct)} a correct one"
+    return f"{display_usd(each)} a scored case, {right}"

@@ -19,7 +19,7 @@ from nodus_tui.view_state.figures import NOTHING
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.money import usd_cell_forms
-from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell
+from nodus_tui.view_state.pass_rates import pass_rate_cell
 from nodus_tui.view_state.result_cases import sign_of
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.sweep_comparing import difference_lines
@@ -67,8 +67,8 @@ class ComparedTask:
         return bool(self.difference)
 
 
-def _answer_spans(task: ComparedTask, which: int) -> Line:
-    """`✓ Correct`, or `2/3 correct` of repetitions; between brackets where keys mean it."""
+def _answer_spans(task: ComparedTask, which: int, *, short: bool = False) -> Line:
+    """`✓ Correct`, or `✓ 2/3 correct` of repetitions; between brackets where keys mean it."""
     side = task.sides[which]
     counted = [case for case in side.cases if case.verdict is not None]
     if not side.cases:
@@ -78,8 +78,10 @@ def _answer_spans(task: ComparedTask, which: int) -> Line:
     else:
         correct = sum(case.verdict is Verdict.CORRECT for case in counted)
         glyph, tone = ("✓", Tone.GOOD) if 2 * correct > len(counted) else ("✗", Tone.BAD) if counted else ("–", Tone.MUTED)
-        missing = f", {len(side.cases) - len(counted)} missing" if len(counted) < len(side.cases) else ""
-        words = line(Span(f"{glyph} {correct}/{len(counted)} correct", tone), muted(missing))
+        missing = len(side.cases) - len(counted)
+        words = line(Span(f"{glyph} {correct}/{len(counted)}", tone))
+        if not short:
+            words = line(*words, muted(f", {missing} missing") if missing else Span(" correct", tone))
     left, right = ("[", "]") if which == task.chosen else (" ", " ")
     return line(Span(left, Tone.KEY), *words, Span(right, Tone.KEY))
 
@@ -94,7 +96,13 @@ def _difference(task: ComparedTask, _now: datetime) -> Line:
 
 def _side(which: int, title: str) -> Column[ComparedTask]:
     return Column(
-        ("first", "second")[which], title, 14, lambda task, _now: _answer_spans(task, which), lambda task: task.sides[which].mean, grow=16
+        ("first", "second")[which],
+        title,
+        14,
+        lambda task, _now: _answer_spans(task, which),
+        lambda task: task.sides[which].mean,
+        grow=16,
+        shorter=lambda task, _now: (_answer_spans(task, which, short=True),),
     )
 
 
@@ -208,11 +216,7 @@ def _group_line(word: str, results: GroupResults) -> Line:
         total=results.coverage.total,
         ended=results.phase.ended,
     )
-    marks = honesty_marks(simulated=results.simulated, notional=results.notional_price)
-    return (
-        muted(word.ljust(8)),
-        *joined((line(strong(results.group)), line(rate), line(f"{display_usd(results.cost.model_usd)} on models"), marks)),
-    )
+    return (muted(word.ljust(8)), *joined((line(strong(results.group)), line(rate), line(display_usd(results.cost.model_usd)))))
 
 
 def _answers(results: GroupResults) -> dict[str, Answers]:
@@ -270,7 +274,7 @@ GROUP_CHOICE_COLUMNS: tuple[Column[AgentGroup], ...] = (
         lambda group: status_of(group).pass_rate,
         grow=6,
     ),
-    Column("asked", "ASKED", 16, lambda group, _now: line(muted(_asked(group))), _asked, grow=40),
+    Column("asked", "ASKED", 16, lambda group, _now: line(muted(_asked(group))), _asked, grow=40, middle=True),
 )
 """Of the list from which a group is chosen to be compared."""
 

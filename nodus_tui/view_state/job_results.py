@@ -14,13 +14,14 @@ from nodus_tui.contract.phases import CaseState, Verdict
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob
 from nodus_tui.statistics.format import interval_words
 from nodus_tui.statistics.scores import COVERAGE, MEAN_REWARD, environment_text, figure, of_environment
-from nodus_tui.view_state.any_job import TARGET_WORDS, job_status, what_line
+from nodus_tui.view_state.any_job import job_status, what_line
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.figures import NOTHING
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.jobs import cap_of, cost_now
+from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.result_cases import sign_of
 from nodus_tui.view_state.rows import Rows
 
@@ -150,7 +151,9 @@ class JobResultsState:
         shots = told.get("fewshot") if isinstance(told, Mapping) else None
         if isinstance(shots, int):
             return f"{shots}"
-        asked = self.job.spec.parameters.num_fewshot if self.job is not None else None
+        if self.job is None or self.job.spec.environment is not None:
+            return "–"
+        asked = self.job.spec.parameters.num_fewshot
         return "its own" if asked is None else f"{asked}"
 
     def filter(self, chosen: Filter | None) -> None:
@@ -162,7 +165,7 @@ class JobResultsState:
         """Its cost grows while it runs."""
         return self.job is not None and not job_status(self.job).ended
 
-    def head(self, now: datetime) -> tuple[Line, ...]:
+    def head(self, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
         """The lines above the table."""
         job = self.job
         if job is None:
@@ -176,7 +179,7 @@ class JobResultsState:
             joined((self._asked(job), cost)),
             incomplete if status.ended and scores and self.document.get("complete") is False else (),
             line(Span(status.message, Tone.MUTED if status.phase == "Succeeded" else Tone.WARN)),
-            self._outputs(job),
+            self._outputs(job, key("open"), key("files")),
         ]
         return tuple(each for each in lines if each)
 
@@ -188,7 +191,7 @@ class JobResultsState:
         if rate is not None and isinstance(told, Mapping):
             words = interval_words(rate.ci95, str(told.get("ciMethod", "")), str(told.get("standardErrorMethod", "")))
         missing = next((each.samples for each in scores if each.metric == COVERAGE), 0) - (rate.samples if rate is not None else 0)
-        left = line(Span(f"{missing} not scored", Tone.WARN), muted(" (no zeros: they count nowhere)")) if missing and rate else ()
+        left = line(Span(f"{missing} not scored", Tone.WARN), muted(" (they are no zeros)")) if missing and rate else ()
         return joined((line(strong(environment_text(scores))), *rewards)), joined((line(words), left))
 
     def _asked(self, job: TrainingJob) -> Line:
@@ -198,11 +201,14 @@ class JobResultsState:
         parts = (shots if job.spec.environment is None else "", limit, f"seed {parameters.seed}")
         return line(muted(" · ".join(part for part in parts if part)))
 
-    def _outputs(self, job: TrainingJob) -> Line:
-        kept = [each.path for each in job_status(job).outputs if each.path.count("/") == 1 and each.path.endswith(".json")]
+    def _outputs(self, job: TrainingJob, open_key: str, files_key: str) -> Line:
+        kept = [each.path for each in job_status(job).outputs]
         if not kept:
             return ()
-        return line(muted("kept "), ", ".join(kept), muted(f"  nodus-tui cp {TARGET_WORDS[job.kind]}/{job.name}:{kept[0]} ."))
+        named = [path.rpartition("/")[2] for path in kept if path.count("/") == 1 and path.endswith(".json")]
+        told = f", among them {', '.join(named)}" if named else ""
+        where = f": {open_key} opens the job, where {files_key} saves them"
+        return line(muted(f"{len(kept):,} outputs{told}{where}"))
 
 
 def _judged_task(place: int, case: Mapping[str, Any]) -> JudgedTask:

@@ -1,11 +1,10 @@
 """One row of the results: a task with the answers to it, one for each repetition; how each stands as a glyph and a letter. Pure."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.phases import CaseState, Verdict, case_state
+from nodus_tui.contract.phases import CaseState, Reason, Verdict, case_state
 from nodus_tui.contract.resources.agent_group import Coverage
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.coverage import cost_each
@@ -19,6 +18,8 @@ from nodus_tui.view_state.pass_rates import pass_rate_cell, shorter_pass_rate_ce
 from nodus_tui.view_state.run_columns import run_status, searchable_run, why_line
 from nodus_tui.view_state.words import VERDICT_SIGNS, Sign
 
+_COUNTS = {verdict: verdict is Verdict.CORRECT for verdict in Verdict if verdict.scored}
+"""The verdicts that count, and whether they are right."""
 _LETTERS = {Verdict.CORRECT: "C", Verdict.INCORRECT: "I", Verdict.INVALID_OUTPUT: "V", Verdict.INFRASTRUCTURE_FAILURE: "F"}
 _STATE_SIGNS = {
     CaseState.PENDING: ("P", Sign("○", "Pending", Tone.MUTED)),
@@ -43,34 +44,45 @@ class TaskRate:
 
 @dataclass(frozen=True, slots=True)
 class TaskCases:
-    """One task and the runs that stand for its cases now."""
+    """One task and the runs that stand for its cases now. What they come to is counted once: a group may have ten thousand."""
 
     task_id: str
     runs: tuple[AgentRun, ...]
     """In order of their repetitions; never empty."""
+    count: TaskCount
+    """How many answers count, and how many of them are correct."""
+    rewards: tuple[float, ...]
+    """Of the answers that count."""
+    missing: tuple[tuple[CaseState, Reason | None], ...]
+    """How the others stand."""
     chosen: int | None = None
     """The place of the answer that keys mean, in the row that is selected."""
+
+    @classmethod
+    def of(cls, task_id: str, runs: tuple[AgentRun, ...], chosen: int | None = None) -> "TaskCases":
+        """The row of a task with these runs."""
+        rewards: list[float] = []
+        missing: list[tuple[CaseState, Reason | None]] = []
+        correct = 0
+        for run in runs:
+            status = run_status(run)
+            right = _COUNTS.get(status.verdict) if status.verdict is not None else None
+            if right is None:
+                missing.append((case_state(status.phase, status.reason), status.reason))
+            else:
+                correct += right
+                rewards.append(status.reward or 0.0)
+        return cls(task_id, runs, TaskCount(len(rewards), correct), tuple(rewards), tuple(missing), chosen)
 
     @property
     def place(self) -> int:
         """Of its first case in the group."""
         return self.runs[0].spec.case
 
-    def scored(self) -> Iterator[AgentRun]:
-        """The answers that count."""
-        return (run for run in self.runs if (verdict := run_status(run).verdict) is not None and verdict.scored)
-
-    @property
-    def count(self) -> TaskCount:
-        """How many answers count, and how many of them are correct."""
-        verdicts = [run_status(run).verdict for run in self.scored()]
-        return TaskCount(len(verdicts), sum(verdict is Verdict.CORRECT for verdict in verdicts))
-
     @property
     def reward(self) -> float | None:
         """The mean of the answers that count."""
-        rewards = [run_status(run).reward or 0.0 for run in self.scored()]
-        return sum(rewards) / len(rewards) if rewards else None
+        return sum(self.rewards) / len(self.rewards) if self.rewards else None
 
     @property
     def cost(self) -> Decimal:
@@ -197,7 +209,7 @@ def result_columns(repetitions: int) -> tuple[Column[TaskCases], ...]:
         rate = Column[TaskCases](
             "rate",
             "RATE ±95% SCORED",
-            16,
+            17,
             lambda task, _now: pass_rate_cell(rate_of(task)),
             lambda task: rate_of(task).pass_rate,
             figures=True,
@@ -249,7 +261,7 @@ def case_lines(task: TaskCases, now: datetime, choose: Line) -> tuple[Line, ...]
     cap = run.spec.max_cost_usd
     facts = joined(
         (
-            line(muted("repetition "), strong(f"{run.spec.repetition}"), muted(f" of {len(task.runs)}  "), *choose)
+            line(muted("repetition "), strong(f"{run.spec.repetition}"), muted(f" of {len(task.runs)} "), *choose)
             if len(task.runs) > 1
             else (),
             line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)),

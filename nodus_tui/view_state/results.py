@@ -1,18 +1,16 @@
 """The results view: a group's tasks with the answers to them, kept true by the events of its runs, and what they come to together."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import CaseState, Verdict, case_state
+from nodus_tui.contract.phases import CaseState
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.coverage import cost_each_words, unscored_words, why_unscored
 from nodus_tui.statistics.format import interval_words, pass_rate_text
-from nodus_tui.statistics.pass_rate import PassRateSummary
-from nodus_tui.statistics.results import ScoredCase, summarise
+from nodus_tui.statistics.pass_rate import PassRateSummary, summary_of_counts
 from nodus_tui.view_state.campaigns import group_title, group_why, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import clock_text, percent_text
@@ -28,6 +26,18 @@ _LABEL = 9
 """Cells of the labels before the figures, two spaces behind the longest."""
 
 
+@dataclass(frozen=True)
+class Tally:
+    """What the answers of a group come to together."""
+
+    summary: PassRateSummary
+    correct: int
+    answered: int
+    """Answers that the caller grades."""
+    missing: dict[str, int]
+    """Cases without a verdict that counts, by reason."""
+
+
 class ResultsState:
     """The tasks of one group. Its runs are those of the group's state, which is told of each event before this one."""
 
@@ -41,9 +51,10 @@ class ResultsState:
         self.selected: str | None = None
         """The task that is selected."""
         self._cases: dict[str, dict[int, AgentRun]] = {}
+        self._tasks: dict[str, TaskCases] = {}
         self._where: dict[str, tuple[str, int]] = {}
         """Task and repetition of each current run."""
-        self._summary: PassRateSummary | None = None
+        self._tally: Tally | None = None
         self.rows: Rows[TaskCases] = Rows(result_columns(1), sort="case", searchable=searchable_task)
         self.reload()
 
@@ -77,15 +88,15 @@ class ResultsState:
             self.rows = Rows(result_columns(self._repetitions), sort="case", searchable=searchable_task)
             self.filter(self._filter)
         self.rows.clear()
-        self._cases.clear()
-        self._where.clear()
-        self._summary = None
+        for held in (self._cases, self._tasks, self._where):
+            held.clear()
+        self._tally = None
         if not self.loaded:
             return
         for run in sorted(self.group_state.rows.items(), key=lambda each: each.spec.case):
             self._take(run)
-        for task in self._cases:
-            self._put(task)
+        self._tasks = {task: self._task(task) for task in self._cases}
+        self.rows.fill(self._tasks)
 
     def fold(self, event: Event) -> bool:
         """Take one event that the group's state has been told of; says whether anything here changed."""
@@ -105,7 +116,7 @@ class ResultsState:
             touched.add(run.spec.task_id or run.name)
         for task in touched:
             self._put(task)
-        self._summary = None
+        self._tally = None
         return bool(touched)
 
     def _take(self, run: AgentRun) -> None:
@@ -122,14 +133,19 @@ class ResultsState:
             del self._cases[task][repetition]
 
     def _put(self, task: str) -> None:
-        cases = self._cases.get(task)
-        if not cases:
+        if self._cases.get(task):
+            self._tasks[task] = self._task(task)
+            self.rows.put(task, self._tasks[task])
+        else:
             self._cases.pop(task, None)
+            self._tasks.pop(task, None)
             self.rows.remove(task)
-            return
+
+    def _task(self, task: str) -> TaskCases:
+        cases = self._cases[task]
         runs = tuple(cases[repetition] for repetition in sorted(cases)) if len(cases) > 1 else tuple(cases.values())
         chosen = min(self.chosen, len(runs) - 1) if task == self.selected and self._repetitions > 1 else None
-        self.rows.put(task, TaskCases(task, runs, chosen))
+        return TaskCases.of(task, runs, chosen)
 
     # What a person chose
 
@@ -156,29 +172,20 @@ class ResultsState:
 
     # What it comes to
 
-    def summary(self) -> PassRateSummary:
-        """The pass rate of the answers that count, as the backend and the command line tell it."""
-        if self._summary is None:
+    def tally(self) -> Tally:
+        """What all answers come to, as the backend and the command line tell it."""
+        if self._tally is None:
+            tasks = list(self._tasks.values())
+            missing = [each for task in tasks for each in task.missing]
             total = max(status_of(self.group).coverage.total if self.group is not None else 0, len(self._where))
-            cases = (
-                ScoredCase(run.spec.task_id, correct=status.verdict.value == "Correct", reward=status.reward or 0.0)
-                for run in self.runs()
-                if (status := run_status(run)).verdict is not None and status.verdict.scored
+            rewards = (reward for task in tasks for reward in task.rewards)
+            self._tally = Tally(
+                summary_of_counts((task.count for task in tasks), total=total, rewards=rewards),
+                correct=sum(task.count.correct for task in tasks),
+                answered=sum(state is CaseState.ANSWERED for state, _ in missing),
+                missing=why_unscored(missing),
             )
-            self._summary = summarise(cases, total=total)
-        return self._summary
-
-    def runs(self) -> Iterable[AgentRun]:
-        """The current runs."""
-        return (run for cases in self._cases.values() for run in cases.values())
-
-    def unscored(self) -> dict[str, int]:
-        """Cases without a verdict that counts, by reason."""
-        return why_unscored((_state(run), run_status(run).reason) for run in self.runs())
-
-    def answered(self) -> int:
-        """Answers that the caller grades."""
-        return sum(_state(run) is CaseState.ANSWERED for run in self.runs())
+        return self._tally
 
     def head(self, now: datetime, *, low: bool = False, key: KeyNamer = own_key) -> tuple[Line, ...]:
         """The lines above the table; in a `low` terminal those that change."""
@@ -197,10 +204,11 @@ class ResultsState:
 
     def _figures(self, group: AgentGroup) -> tuple[Line, ...]:
         if group.spec.evaluation is None:
-            return (_labelled("answers", line(strong(f"{self.answered()}/{group.spec.cases} answered; the caller grades"))),)
+            return (_labelled("answers", line(strong(f"{self.tally().answered}/{group.spec.cases} answered; the caller grades"))),)
         if not self.loaded:
             return (_labelled("pass", line(muted("reading the runs…"))),)
-        summary = self.summary()
+        tally = self.tally()
+        summary = tally.summary
         rate = pass_rate_text(
             pass_rate=summary.pass_rate,
             standard_error=summary.standard_error,
@@ -213,16 +221,16 @@ class ResultsState:
         lines = [_labelled("pass", joined((line(strong(rate)), reward)))]
         interval = interval_words(summary.ci95, summary.ci_method, summary.standard_error_method)
         if interval:
-            lines.append(_labelled("95%", joined((line(interval), _bounds(summary)))))
-        missing = unscored_words(self.unscored())
+            lines.append(_labelled("95%", line(interval)))
+        missing = unscored_words(tally.missing)
         if missing:
-            lines.append(_labelled("missing", line(Span(missing, Tone.WARN), muted("  (no zeros: they count nowhere)"))))
+            count = line(strong(f"{summary.total - summary.scored:,}"), muted(_bounds(summary)))
+            lines.append(_labelled("missing", (*count, *line(": ", Span(missing, Tone.WARN)))))
         return tuple(lines)
 
     def _cost(self, group: AgentGroup) -> Line:
-        money, summary = status_of(group).money, self.summary()
-        correct = sum(run_status(run).verdict is Verdict.CORRECT for run in self.runs())
-        each = cost_each_words(money.model_usd, scored=summary.scored, correct=correct)
+        money, tally = status_of(group).money, self.tally()
+        each = cost_each_words(money.model_usd, scored=tally.summary.scored, correct=tally.correct)
         parts = (
             line(strong(display_usd(money.model_usd)), muted(f" of {display_usd(money.cap_usd)} on models")),
             line(each),
@@ -236,14 +244,8 @@ def _labelled(label: str, words: Line) -> Line:
     return (muted(label.ljust(_LABEL)), *words)
 
 
-def _bounds(summary: PassRateSummary) -> Line:
-    """Between which rates the whole would lie, whatever the missing ones came to."""
-    if summary.worst is None or summary.best is None or summary.scored == summary.total:
-        return ()
-    ends = f"{percent_text(summary.worst)} to {percent_text(summary.best)}"
-    return line(muted(f"{ends} whatever the other {summary.total - summary.scored:,} come to"))
-
-
-def _state(run: AgentRun) -> CaseState:
-    status = run_status(run)
-    return case_state(status.phase, status.reason)
+def _bounds(summary: PassRateSummary) -> str:
+    """Between which rates all would lie together, whatever the missing ones come to: they are no zeros."""
+    if summary.worst is None or summary.best is None or not summary.scored:
+        return ""
+    return f" ({100 * summary.worst:.1f}–{percent_text(summary.best)} with them)"

@@ -1,7 +1,7 @@
 """Rows: items in the order and through the filter that a person chose. One change costs one comparison walk, never a sort of all."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic
 
 from nodus_tui.view_state.columns import Column, Item, SortValue
@@ -58,7 +58,7 @@ class Rows(Generic[Item]):
         self._entries: dict[str, _Entry] = {}
         self._order: list[_Entry] = []
         self.sorted_wholly = 0
-        """How often all items were sorted: only a person's own choice of order or filter does that."""
+        """How often all items were sorted: only a person's own choice of order or filter, and many items at once, do that."""
 
     @property
     def sort_key(self) -> str:
@@ -136,6 +136,13 @@ class Rows(Generic[Item]):
         if self._keep is not None and not self._keep(item):
             return None
         return (self._sort_value(item), self._arrival[key], key)
+
+    def fill(self, items: Mapping[str, Item]) -> None:
+        """Add or replace many items at once: one sort, where each by itself would be a walk."""
+        self._items.update(items)
+        for key in items:
+            self._arrival.setdefault(key, len(self._arrival))
+        self._rebuild()
 
     def remove(self, key: str) -> None:
         """Forget an item; an unknown key is no fault."""

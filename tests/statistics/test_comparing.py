@@ -114,8 +114,8 @@ def test_what_is_missing_is_told_by_reason_the_most_frequent_first() -> None:
     ("scored", "correct", "words"),
     [
         (0, 0, ""),
-        (4, 0, "$0.25 for each scored case, none is correct"),
-        (4, 3, "$0.25 for each scored case, $0.33 for each correct one"),
+        (4, 0, "$0.25 a scored case, none is correct"),
+        (4, 3, "$0.25 a scored case, $0.33 a correct one"),
     ],
 )
 def test_what_each_case_and_each_correct_one_cost(scored: int, correct: int, words: str) -> None:

@@ -43,11 +43,12 @@ def command(targets: tuple[str, ...], output: str) -> int:
         return [compared_groups(first, each) for each in others]
 
     differences = with_backend("look", ask)
-    emit(_text(differences, output))
+    emit(comparison_text(differences, output))
     return 0
 
 
-def _text(differences: list[PairedDifference], output: str) -> str:
+def comparison_text(differences: list[PairedDifference], output: str) -> str:
+    """The differences in one of the formats: as a table, with who solved what and what a reader should know below it."""
     documents = [each.to_document() for each in differences]
     if output == "json":
         return json_text(list(documents))

@@ -83,17 +83,20 @@ def prepare(home: Path, record: JobRecord) -> Path:
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Work of an image's is what was fetched out of its container; a command's may be there before. Why an attempt ended is in its log.
-    for name in (
-        *(() if record.attempt > 1 else (LOG_FOLDER,)),
-        TEMPORARY_FOLDER,
-        KEPT_FOLDER,
-        *((WORK_FOLDER,) if record.job.image else ()),
-    ):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    again = {TEMPORARY_FOLDER, KEPT_FOLDER, TOLD_FILE, *((WORK_FOLDER,) if record.job.image else ())}
+    for name in again if record.attempt > 1 else {*again, LOG_FOLDER}:
+        _remove(folder / name)
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
-    (folder / TOLD_FILE).unlink(missing_ok=True)
     return folder
+
+
+def _remove(path: Path) -> None:
+    """Whatever the command made of it: a folder where a file was, say."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def order_for(

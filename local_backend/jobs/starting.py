@@ -141,7 +141,12 @@ class Starter:
             self._under.devices.handed_over(record)
         except (NotStartedError, ValueError) as error:
             await self._finisher.write_end(record, Ending("Failed", "NotStarted", str(error)))
-        except (supervising.LaunchError, OSError) as error:
+        except OSError as error:
+            where = f" at {error.filename}" if error.filename else ""
+            await self._finisher.write_end(
+                record, Ending("Failed", "InfrastructureFailure", f"it could not be started: {error.strerror}{where}")
+            )
+        except supervising.LaunchError as error:
             await self._finisher.write_end(record, Ending("Failed", "InfrastructureFailure", str(error)))
         else:
             if report.state == "Preparing":

@@ -53,6 +53,16 @@ async def test_a_retry_goes_on_in_the_same_folder_and_counts_under_the_same_cap(
         assert "nothing left to pay for" in await refused(backend, extend("2"))
 
 
+async def test_whatever_a_command_made_of_its_own_places_it_is_tried_again(tmp_path: Path) -> None:
+    command = "test -e seen && exit 0; touch seen; rm -rf $TMPDIR; ln -s / $TMPDIR; mkdir -p $NODUS_PROGRESS/deep; exit 7"
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command=command))
+        assert (await until(backend)).phase == "Failed"
+        await backend.act(retry())
+        status = await until(backend)
+        assert (status.phase, status.attempt) == ("Succeeded", 2), status.message
+
+
 async def test_what_is_going_is_not_tried_again(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
         await backend.apply(job(command="echo up; sleep 300"))
@@ -84,7 +94,7 @@ async def test_the_cap_of_a_running_job_is_raised_and_its_end_moves(tmp_path: Pa
     async with workspace(tmp_path) as backend:
         await backend.apply(job(command="echo up; sleep 3", maxCostUSD="0.04"))
         await log_with(backend, "up")
-        _, before = await job_now(backend)
+        before = await until(backend, "Running")
         await backend.act(extend("100"))
         _, after = await job_now(backend)
         assert before.deadline_at is not None

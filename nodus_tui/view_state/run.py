@@ -74,11 +74,12 @@ class RunState:
             return ()
         run, status = self.run, run_status(self.run)
         sign = run_sign(status.phase, status.reason)
+        graded = status.reward is not None
         state = joined(
             (
                 sign.spans(),
                 verdict_line(status) if status.phase.ended else (),
-                line(muted("reward "), f"{status.reward:g}") if status.reward is not None else (),
+                line(muted("reward "), f"{status.reward:g}") if graded and (width >= ROOMY or status.reward not in {0, 1}) else (),
                 honesty_marks(simulated=status.simulated, notional=notional),
                 line(muted("ran "), _ran_text(run, now)),
                 line(muted("turns "), str(status.turns), muted(f"/{status.max_turns}") if status.max_turns else ""),
@@ -105,7 +106,7 @@ class RunState:
         if status.unconfirmed_usd:
             parts.append(line(Span(f"{display_usd(status.unconfirmed_usd)} unconfirmed", Tone.MARK)))
         parts.append(line(f"{count_text(status.input_tokens)} in, {count_text(status.output_tokens)} out"))
-        if self.transcript is not None and self.transcript.price_source:
+        if width >= ROOMY and self.transcript is not None and self.transcript.price_source:
             parts.append(line(muted(f"price: {self.transcript.price_source}")))
         length = 24 if width >= ROOMY else 12
         return (muted("money".ljust(_LABEL)), *bar(share(status.cost_usd, cap or 0), length), Span("  "), *joined(parts))

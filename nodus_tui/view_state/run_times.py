@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nodus_tui.contract.phases import Reason
+from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, RunActivity, Transcript
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted
 from nodus_tui.view_state.figures import exact_span_text, seconds_between, segments, span_text
@@ -84,10 +84,19 @@ def time_parts(run: AgentRun, transcript: Transcript | None, now: datetime) -> t
         # A call may end after what is noted of the run: no part is longer than the time of work that there was.
         model = sum(seconds_between(call.started_at, call.ended_at or end) for call in transcript.calls)
         found[MODEL] = min(working, model)
-        tools = sum(result.seconds for turn in transcript.turns for result in turn.tool_results)
+        tools = sum(result.seconds for turn in transcript.turns for result in turn.tool_results) + _under_way(run, transcript, end)
         found[TOOLS] = min(working - found[MODEL], tools)
     found[OTHER] = max(0.0, working - found[MODEL] - found[TOOLS])
     return tuple(TimePart(kind, seconds) for kind, seconds in found.items() if round(seconds, 3) > 0)
+
+
+def _under_way(run: AgentRun, transcript: Transcript, now: datetime) -> float:
+    """Seconds for which the tools of the last reply have been at work."""
+    status = run_status(run)
+    last = transcript.turns[-1] if transcript.turns else None
+    if status.phase is not RunPhase.RUNNING or status.reason is not None or last is None or not last.tool_calls:
+        return 0.0
+    return seconds_between(last.at, now)
 
 
 def time_lines(parts: Sequence[TimePart], width: int, *, ended: bool) -> tuple[Line, ...]:
@@ -95,7 +104,7 @@ def time_lines(parts: Sequence[TimePart], width: int, *, ended: bool) -> tuple[L
     if not parts:
         return ()
     label = muted("time".ljust(_LABEL))
-    told = [each for each in parts if each.seconds >= _LEAST or len(parts) == 1]
+    told = _worth_telling(parts)
     room = width - _LABEL
     legend = next((form for form in _legends(told, ended=ended) if line_width(form) <= room), ())
     beside = room - line_width(legend) - 2
@@ -122,4 +131,8 @@ def _legend(told: Sequence[TimePart], text: Callable[[float], str], *, gap: str 
 
 def time_words(parts: Sequence[TimePart]) -> str:
     """`queue 3.0s, model 18.4s, grading 0.2s`."""
-    return ", ".join(f"{each.kind.name} {exact_span_text(each.seconds)}" for each in parts)
+    return ", ".join(f"{each.kind.name} {exact_span_text(each.seconds)}" for each in _worth_telling(parts))
+
+
+def _worth_telling(parts: Sequence[TimePart]) -> Sequence[TimePart]:
+    return [each for each in parts if each.seconds >= _LEAST] or parts

@@ -64,6 +64,16 @@ def test_what_goes_on_counts_up_to_now_and_no_part_is_longer_than_the_work() -> 
     assert {part.kind.name: part.seconds for part in time_parts(going, told, at(6))} == {"queue": 1, "model": 5}
 
 
+def test_tools_at_work_count_before_their_results_are_there() -> None:
+    told = tool_conversation("x", ended=False)
+    since = told.turns[-1].at
+    going = run(1, phase=RunPhase.RUNNING, created_at=at(0), started_at=at(0), stretches=(stretch("Working", 0),))
+    parts = {part.kind.name: part.seconds for part in time_parts(going, told, since + timedelta(seconds=60))}
+    assert parts["tools"] == 60.04
+    waiting = going.model_copy(update={"status": going.status.model_copy(update={"reason": Reason.WAITING_FOR_SANDBOX})})
+    assert {part.kind.name: part.seconds for part in time_parts(waiting, told, since + timedelta(seconds=60))}["tools"] == 0.04
+
+
 def test_a_run_of_an_earlier_version_tells_what_it_knows() -> None:
     old = run(1, phase=RunPhase.SUCCEEDED, created_at=at(0), started_at=at(3), ended_at=at(9), queued_seconds=3.0)
     assert {part.kind.name: part.seconds for part in time_parts(old, None, at(99))} == {"queue": 3, "other": 6}

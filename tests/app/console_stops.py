@@ -10,6 +10,7 @@ from console_records import every_kind_of_run, group
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
 from queue_records import queue_world
+from result_worlds import judged_world, result_world
 from scripted_backend import ScriptedBackend
 from test_console_golden import box_world, gpu_world, job_world, tool_world, world
 from test_console_journeys import SPEC, estimate
@@ -81,6 +82,7 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
 
 _GROUP = ("j", "enter")
 _RUN = (*_GROUP, "j", "j", "j", "j", "enter")
+_RESULTS = ("slash", *"plain", "enter", "v")
 _SWEEP = ("W", "down", "enter")
 
 STOPS: dict[str, Stop] = {
@@ -93,6 +95,12 @@ STOPS: dict[str, Stop] = {
     "group, extend wrong": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e", *"zz"), View.GROUP, once=True),
     "group, kill": Stop(world, (*_GROUP, "X"), View.GROUP),
     "group, kill chosen": Stop(world, (*_GROUP, "X", "tab"), View.GROUP, once=True),
+    "results": Stop(result_world, (*_RESULTS, "j", "right"), View.RESULTS),
+    "results, choosing another": Stop(result_world, (*_RESULTS, "c"), View.RESULTS),
+    "results, written": Stop(result_world, (*_RESULTS, "o"), View.RESULTS, once=True),
+    "results of a job": Stop(result_world, ("J", "end", "v"), View.RESULTS),
+    "results of a job, judged": Stop(judged_world, ("J", "slash", *"arithmetic", "enter", "v"), View.RESULTS, once=True),
+    "compared": Stop(result_world, (*_RESULTS, "c", *"careful", "enter"), View.COMPARISON),
     "run": Stop(world, _RUN, View.RUN),
     "run, calls": Stop(world, (*_RUN, "tab"), View.RUN, once=True),
     "run with tools": Stop(tool_world, ("enter", "enter", "pagedown"), View.RUN),

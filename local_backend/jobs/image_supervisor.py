@@ -57,7 +57,7 @@ class _ImageJob:
         self._order = order
         self._image = image
         self._journal = Journal(order)
-        self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
+        self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes, min_free_bytes=order.min_free_bytes)
         self._log.begin_attempt(order.attempt, datetime.now(UTC))
         self._asked = asyncio.Event()
         """Set when somebody wants it to end."""
@@ -302,7 +302,7 @@ class _ImageJob:
             async with aclosing(client.download(f"/containers/{name}/archive", params={"path": path})) as pieces:
                 async for piece in pieces:
                     found = os.statvfs(self._journal.folder)
-                    if found.f_bavail * found.f_frsize < self._image.min_free_bytes + len(piece):
+                    if found.f_bavail * found.f_frsize < self._order.min_free_bytes + len(piece):
                         self._journal.remarks.append(f"The output {path} was not fetched: the disk has too little room.")
                         return False
                     await asyncio.to_thread(file.write, piece)

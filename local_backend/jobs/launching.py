@@ -145,7 +145,6 @@ def order_for(
             ],
             outputs=spec.outputs,
             engine_environ={name: environ[name] for name in _ENGINE_NAMES if name in environ},
-            min_free_bytes=min_free_bytes,
             port=spec.serve.port if spec.serve is not None else None,
             devices=[list(each) for each in devices],
         )
@@ -163,6 +162,7 @@ def order_for(
         last_us=deadlines.last_us,
         grace_us=grace // timedelta(microseconds=1),
         log_bytes=log_bytes,
+        min_free_bytes=min_free_bytes,
         attempt=record.attempt,
         claims=list(claims),
         image=image,

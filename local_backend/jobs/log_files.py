@@ -21,11 +21,12 @@ _READ_TRIES = 5
 class LogWriter:
     """Appends, also to the log that the folder holds already; each piece is in the file when `write` returns.
 
-    What the disk does not take is counted, never waited for.
+    What the disk does not take, or what would leave too little of it free, is counted, never waited for.
     """
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
+    def __init__(self, folder: Path, most_bytes: int, *, min_free_bytes: int = 0) -> None:
         self._folder = folder
+        self._min_free_bytes = min_free_bytes
         self._segment_bytes = max(1, most_bytes // KEPT_SEGMENTS)
         self._file: IO[bytes] | None = None
         self._room = 0
@@ -49,6 +50,9 @@ class LogWriter:
 
     def write(self, data: bytes) -> None:
         """Append."""
+        if not self._has_room():
+            self.lost += len(data)
+            return
         while data:
             if self._room == 0:
                 self._begin_segment()
@@ -63,6 +67,16 @@ class LogWriter:
             data = data[taken:]
             self.size += taken
             self._room -= taken
+
+    def _has_room(self) -> bool:
+        """Whether the disk has room for more than what the workspace itself needs to write down."""
+        if self._min_free_bytes == 0:
+            return True
+        try:
+            found = os.statvfs(self._folder)
+        except OSError:
+            return True  # The write says it.
+        return found.f_bavail * found.f_frsize >= self._min_free_bytes
 
     def _begin_segment(self) -> None:
         self.close()

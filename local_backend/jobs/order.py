@@ -53,6 +53,8 @@ class Order:
     grace_us: int
     log_bytes: int
     """Of the log on the disk, at most."""
+    min_free_bytes: int = 0
+    """Logs, and outputs that are fetched from a container, are written while so much stays free on the disk."""
     attempt: int = 1
     """The log goes on over all attempts, and each after the first begins with a line that tells so."""
     hidden: Sequence[str] = field(default_factory=list)
@@ -95,8 +97,6 @@ class ImageOrder:
     """Fetched out of the container when it has ended, into the job's work folder."""
     engine_environ: dict[str, str]
     """What names the engine, and where registries' credentials are."""
-    min_free_bytes: int
-    """Outputs are fetched while so much stays free on the disk."""
     devices: Sequence[Sequence[str]] = field(default_factory=list)
     """Uuid and place of each accelerator that it sees."""
     port: int | None = None

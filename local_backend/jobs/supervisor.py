@@ -98,7 +98,7 @@ class Supervisor:
         self._childless = False
         """Whether this process had no child, dead or alive, when it last looked."""
         self._groups: tuple[Path, ...] = ()
-        self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes)
+        self._log = LogWriter(Path(order.folder) / LOG_FOLDER, order.log_bytes, min_free_bytes=order.min_free_bytes)
         self._log.begin_attempt(order.attempt, datetime.now(UTC))
         self._selector = selectors.DefaultSelector()
 

@@ -56,6 +56,16 @@ def test_a_disk_that_takes_nothing_loses_output_and_nothing_else(tmp_path: Path)
     writer.close()
 
 
+def test_a_log_leaves_the_disk_the_room_that_the_workspace_needs(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path / "log", 1 << 20, min_free_bytes=1 << 60)
+    writer.write(b"abcd")
+    assert (writer.size, writer.lost) == (0, 4)
+    writer = LogWriter(tmp_path / "log", 1 << 20, min_free_bytes=1)
+    writer.write(b"abcd")
+    assert (writer.size, writer.lost) == (4, 0)
+    writer.close()
+
+
 @given(text=st.text(min_size=1), cut=st.integers(min_value=0, max_value=200))
 def test_only_the_beginning_of_a_character_is_cut_off(text: str, cut: int) -> None:
     data = text.encode()[:cut]

@@ -43,7 +43,7 @@ async def wait_for_sandboxes(
         for name in names:
             say(f"{name} goes on all the same; `nodus-tui describe sandbox/{name}` says how it stands")
         return Exit.INTERRUPTED if interrupted else Exit.INFRASTRUCTURE
-    return gravest(tuple(_told(box, wanted="ended" if ended else "up") for box in boxes))
+    return gravest(tuple(tell_box(box, wanted="ended" if ended else "up") for box in boxes))
 
 
 async def _all_there(backend: Backend, names: Sequence[str], *, quiet: bool, ended: bool) -> None:
@@ -64,7 +64,7 @@ async def _all_there(backend: Backend, names: Sequence[str], *, quiet: bool, end
                 pass
 
 
-def _told(box: Sandbox, *, wanted: Literal["up", "ended"]) -> Exit:
+def tell_box(box: Sandbox, *, wanted: Literal["up", "ended"]) -> Exit:
     """Say how one stands, and what that means for a pipeline: an end in order is none for who wanted it up."""
     status = _status(box)
     if status.phase == "Running":

@@ -106,11 +106,19 @@ def _short(results: GroupResults, what: str, *, ended_stalled: bool) -> Judgemen
 
 
 def _cause(case: CaseResult, phase: GroupPhase, *, ended_stalled: bool) -> Exit:
-    if case.reason in _CAP_REASONS or (ended_stalled and case.reason is Reason.EVALUATION_TIMEOUT):
+    if ended_stalled and case.reason is Reason.EVALUATION_TIMEOUT:
         return Exit.CAP
-    if case.reason is Reason.INTERRUPTED:
+    code = unscored_exit(case.reason)
+    return Exit.INFRASTRUCTURE if code is Exit.GATE and not phase.ended else code
+
+
+def unscored_exit(reason: Reason | None) -> Exit:
+    """What a run that ended without a verdict that counts means, by its reason."""
+    if reason in _CAP_REASONS:
+        return Exit.CAP
+    if reason is Reason.INTERRUPTED:
         return Exit.INTERRUPTED
-    if case.reason in _NOT_ABOUT_THE_AGENT or not phase.ended:
+    if reason in _NOT_ABOUT_THE_AGENT:
         return Exit.INFRASTRUCTURE
     # Killed by a person, or out of turns: the cases are missing, and nothing is broken.
     return Exit.GATE

@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "results": ("results", "Verdicts, pass rate with its error, coverage, cost."),
     "compare": ("compare", "Groups, or the variants of a sweep, task by task."),
     "wait": ("wait", "Wait until a group, a job or a sweep has ended, or stands stalled."),
+    "watch": ("watch", "How things stand and what changes, a line each."),
     "kill": ("kill", "End a run, a job, a sandbox, a group with its runs, or a sweep."),
     "extend-cap": ("extend_cap", "Give a run, a group, a job or a sweep a higher cap."),
     "retry": ("retry", "Run the cases again that ended unscored."),

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue, ValidationError
 
-from nodus_tui.contract.events import Event, EventBatch
+from nodus_tui.cli.change_lines import ChangeLines
+from nodus_tui.contract.events import EventBatch
 from nodus_tui.contract.playback import place_text
 from nodus_tui.recording.lines import ACTED, BATCH, END, LOST, SNAPSHOT
 from nodus_tui.recording.reading import RecordingReader
 from nodus_tui.recording.state import FIELDS, RecordedState
 
-_TOLD = ("phase", "reason", "verdict", "blocking", "message")
-"""Fields of a status whose change is worth a line; figures that count on are not."""
 _PLACE = 9
 
 
@@ -20,7 +19,7 @@ class RecordedLines:
 
     def __init__(self, reader: RecordingReader) -> None:
         self._reader = reader
-        self._before: dict[tuple[str, str], dict[str, JsonValue]] = {}
+        self._changes = ChangeLines()
 
     def of(self, place: int) -> Iterator[str]:
         """What one line of the file tells."""
@@ -37,7 +36,7 @@ class RecordedLines:
             except (ValidationError, RecursionError):
                 return
             for event in batch.events:
-                yield from self._event(event)
+                yield from self._changes.of(event)
         elif kind == SNAPSHOT:
             yield from self._snapshot(document.get("answer"))
         elif kind == ACTED:
@@ -47,24 +46,6 @@ class RecordedLines:
         elif kind == END:
             yield f"the recording ends ({_field(document, 'why') or 'closed'})"
 
-    def _event(self, event: Event) -> Iterator[str]:
-        key = (event.kind, event.name)
-        if event.change == "Deleted":
-            self._before.pop(key, None)
-            yield f"{event.kind} {event.name}: deleted"
-            return
-        before = self._before.setdefault(key, {})
-        changed = {name: event.status[name] for name in _TOLD if name in event.status and event.status[name] != before.get(name)}
-        before.update(changed)
-        words = [_word(name, value) for name, value in changed.items() if name != "message" and value not in (None, False, "")]
-        message = before.get("message")
-        if words and isinstance(message, str) and message:
-            words.append(message)
-        if words:
-            yield f"{event.kind} {event.name}: {', '.join(words)}"
-        elif event.change == "Created":
-            yield f"{event.kind} {event.name}: created"
-
     def _snapshot(self, answer: JsonValue) -> Iterator[str]:
         state = RecordedState()
         state.load(answer)
@@ -72,15 +53,10 @@ class RecordedLines:
         for kind in FIELDS:
             known = state.all(kind)
             for each in known:
-                status = each.status.to_document() if each.status is not None else {}
-                self._before[kind, each.name] = {name: status[name] for name in _TOLD if name in status}
+                self._changes.known(kind, each.name, each.status.to_document() if each.status is not None else {})
             if known:
                 counts.append(f"{len(known)} {kind}{'s' if len(known) != 1 else ''}")
         yield f"the whole state: {', '.join(counts) or 'nothing yet'}"
-
-
-def _word(name: str, value: JsonValue) -> str:
-    return "blocks new work" if name == "blocking" else str(value)
 
 
 def _acted(asked: JsonValue, answer: JsonValue, problem: JsonValue) -> str:

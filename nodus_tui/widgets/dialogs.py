@@ -15,6 +15,7 @@ from nodus_tui.view_state.key_actions import USUAL, VIEW_TITLES, Situation, View
 from nodus_tui.view_state.key_moves import moving
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.proposals import Question
+from nodus_tui.view_state.text_equivalents import TEXT_EQUIVALENTS
 from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
 from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.choice_row import ChoiceRow
@@ -247,6 +248,8 @@ def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
         lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
     lines.append(())
     lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in moving(situation.keys))
+    lines += [(), line(Span("The same as text", Tone.TITLE), muted("   for pipes, screen readers and CI")), ()]
+    lines.extend(line(f"nodus-tui {command}") for command in TEXT_EQUIVALENTS[view])
     lines += [(), line(Span("Signs", Tone.TITLE)), ()]
     signs: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ("verdicts", tuple(VERDICT_SIGNS.values())),

@@ -12,6 +12,8 @@ from nodus_tui.cli.main import main
 
 # What the tests of TrainingJobs have a workspace made of.
 sys.path.append(str(Path(__file__).parent.parent / "training"))
+# And those that look at a backend without a command.
+sys.path.append(str(Path(__file__).parent.parent / "conformance"))
 
 
 @pytest.fixture

@@ -12,8 +12,10 @@ from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
+from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.gold_check import KnownEnvironment, check_environment, known_environments
+from nodus_tui.text import safe_text
 
 
 @click.group("environment")
@@ -37,6 +39,37 @@ def _row(entry: KnownEnvironment) -> tuple[str, ...]:
     tasks = "no end" if entry.tasks is None else str(entry.tasks)
     splits = f" in {', '.join(entry.splits)}" if entry.splits else ""
     return entry.name, entry.version, entry.source, tasks + splits, " — ".join(filter(None, (entry.description, entry.problem)))
+
+
+@command.command("tasks")
+@click.argument("reference", type=TargetType(), metavar="NAME[@VERSION]")
+@click.option("--split", metavar="SPLIT", default="test", show_default=True, help="Of this split.")
+@click.option("--after", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Without the first N.", metavar="N")
+@click.option("--limit", type=click.IntRange(1, MOST_TASKS), default=20, show_default=True, help="At most N.", metavar="N")
+@click.option("--seed", type=click.IntRange(0, 2_147_483_647), default=0, show_default=True, help="For environments that make their tasks.")
+@output_option("text", "json")
+def tasks(reference: str, split: str, after: int, limit: int, seed: int, output: str) -> int:
+    """Its tasks as agents see them: prompts and files' names, never answers."""
+
+    async def ask(backend: Backend) -> TaskPage:
+        return await backend.environment_tasks(reference, split=split, seed=seed, after=after, limit=limit)
+
+    page = with_backend("look", ask)
+    if output == "json":
+        emit(json_text(page.to_document()))
+        return Exit.DONE
+    if page.tasks:
+        emit("\n\n".join(_task_text(task) for task in page.tasks))
+    more = f"; --after {after + len(page.tasks)} shows more" if page.more else ""
+    say(f"{len(page.tasks)} of {page.total if page.total is not None else 'a row without an end'}{more}", prefix="")
+    return Exit.DONE
+
+
+def _task_text(task: TaskView) -> str:
+    about = [f"files: {', '.join(task.files)}"] if task.files else []
+    about += [f"image: {task.image}"] if task.image else []
+    said = [line for prompt in task.prompts for line in prompt.split("\n")]
+    return "\n".join(safe_text(line, limit=len(line) + 1) for line in (task.id, *about, *(f"  {line}" for line in said)))
 
 
 @command.command("check")

@@ -11,11 +11,14 @@ from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text
-from nodus_tui.connect import attached_to, local_scheduler
+from nodus_tui.cli.session import with_backend
+from nodus_tui.connect import attached_to, chosen_way, local_scheduler
+from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.scheduler import SchedulerRecord
+from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, SchedulerLog
 from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.text import safe_text
 
@@ -77,7 +80,9 @@ def restart(output: str) -> int:
 @command.command("logs")
 @click.option("-n", "--lines", type=click.IntRange(min=1), default=50, show_default=True, help="The last lines of it.")
 def logs(lines: int) -> int:
-    """What it has written to its log."""
+    """What it has written to its log; with --connect, to that of the machine there, as an operator."""
+    if chosen_way().url:
+        return _logs_afar(lines)
     path = _scheduler().log
     try:
         with path.open(encoding="utf-8", errors="backslashreplace") as log:
@@ -89,6 +94,19 @@ def logs(lines: int) -> int:
         raise NodusError(ErrorCode.UNAVAILABLE, f"{path} cannot be read: {error.strerror}") from error
     emit("\n".join(safe_text(line.rstrip("\n")) for line in last))
     say(f"from {path}")
+    return Exit.DONE
+
+
+def _logs_afar(lines: int) -> int:
+    async def ask(backend: Backend) -> SchedulerLog:
+        return (await backend.scheduler_view(after=-LARGEST_LOG_BYTES, limit=LARGEST_LOG_BYTES)).log
+
+    log = with_backend("look", ask)
+    if log.problem:
+        say(log.problem)
+        return Exit.DONE
+    emit("\n".join(safe_text(line) for line in log.text.rstrip("\n").split("\n")[-lines:]))
+    say(f"from {log.path}, there")
     return Exit.DONE
 
 

@@ -1,0 +1,77 @@
+"""What the event stream tells, as lines for people: what became of each thing, and no figure that merely counts on."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from nodus_tui.contract.events import Event
+
+_TOLD = ("phase", "reason", "verdict", "blocking", "message")
+"""Fields of a status whose change is worth a line."""
+_STEPS = 10
+"""A group's scored cases are told so often at most from the first to the last."""
+
+
+class ChangeLines:
+    """The lines of one stream. They quote foreign text, which is for safe_text only."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[str, str], dict[str, JsonValue]] = {}
+        self._steps: dict[tuple[str, str], int] = {}
+
+    def known(self, kind: str, name: str, status: dict[str, JsonValue]) -> None:
+        """That is how a thing stands already: only what becomes otherwise is told."""
+        self._before[kind, name] = {field: status[field] for field in _TOLD if field in status}
+        self._steps[kind, name] = _step(status.get("coverage"))
+
+    def of(self, event: Event) -> Iterator[str]:
+        """What one event tells: a line, or none."""
+        key = (event.kind, event.name)
+        if event.change == "Deleted":
+            self._before.pop(key, None)
+            yield f"{event.kind} {event.name}: deleted"
+            return
+        before = self._before.setdefault(key, {})
+        changed = {name: event.status[name] for name in _TOLD if name in event.status and event.status[name] != before.get(name)}
+        before.update(changed)
+        words = [_word(name, value) for name, value in changed.items() if name != "message" and value not in (None, False, "")]
+        message = before.get("message")
+        if words and isinstance(message, str) and message:
+            words.append(message)
+        words += self._progress(key, event.status)
+        if words:
+            yield f"{event.kind} {event.name}: {', '.join(words)}"
+        elif event.change == "Created":
+            yield f"{event.kind} {event.name}: created"
+
+    def _progress(self, key: tuple[str, str], status: dict[str, JsonValue]) -> list[str]:
+        coverage = status.get("coverage")
+        step = _step(coverage)
+        if not isinstance(coverage, dict) or step <= self._steps.get(key, 0):
+            return []
+        self._steps[key] = step
+        rate = status.get("passRate")
+        return [
+            f"{coverage.get('scored')} of {coverage.get('total')} scored",
+            *([f"pass rate {rate:.1%}"] if isinstance(rate, float) else []),
+        ]
+
+
+def standing(kind: str, name: str, status: dict[str, JsonValue]) -> str:
+    """How a thing stands, in the words of its changes."""
+    words = [_word(field, status[field]) for field in _TOLD if status.get(field) not in (None, False, "")]
+    coverage = status.get("coverage")
+    if isinstance(coverage, dict):
+        words.append(f"{coverage.get('scored')} of {coverage.get('total')} scored")
+    return f"{kind} {name}: {', '.join(words) or 'there'}"
+
+
+def _step(coverage: JsonValue) -> int:
+    if not isinstance(coverage, dict):
+        return 0
+    scored, total = coverage.get("scored"), coverage.get("total")
+    return scored * _STEPS // total if isinstance(scored, int) and isinstance(total, int) and total else 0
+
+
+def _word(name: str, value: JsonValue) -> str:
+    return "blocks new work" if name == "blocking" else str(value)

@@ -24,6 +24,7 @@ from nodus_tui.view_state.result_cases import sign_of
 from nodus_tui.view_state.words import job_sign
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
+from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
 _HEAD_LINES = 8
@@ -47,6 +48,10 @@ class JobResultsScreen(TableScreen[Any]):
         self._problem = ""
         self._asked = False
         """Whether its results.json is, or was, asked for."""
+
+    def _name_of(self, _table: LineTable[Any]) -> str:
+        """Scores and verdicts have columns of their own, which are chosen by themselves."""
+        return f"{self.VIEW.value}/{'judged' if self.state.judged else 'scores'}"
 
     def above(self) -> ComposeResult:
         """The figures."""
@@ -109,6 +114,7 @@ class JobResultsScreen(TableScreen[Any]):
             self.run_worker(self._ask(job), exit_on_error=True)
         if self.table.rows is not self.state.rows:
             self.table.take(self.state.rows)
+            self.table.choose_columns(self.services.tables.columns(self._name_of(self.table)))
         now, most = self.services.now(), min(_HEAD_LINES, self.size.height // 3)
         self.part("head", SpanBlock).show(
             lambda width: clipped((shown for each in self.state.head(now, self.key) for shown in clipped((each,), width, 2)), width, most)

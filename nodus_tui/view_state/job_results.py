@@ -110,6 +110,11 @@ class JobResultsState:
         """Whether the job is known."""
         return self.job is not None
 
+    @property
+    def judged(self) -> bool:
+        """Whether the rows are tasks with verdicts, and not scores."""
+        return self.rows.columns == JUDGED_COLUMNS
+
     def look(self, job: TrainingJob | None) -> None:
         """Take the job as it stands now."""
         if job is not self.job:
@@ -123,7 +128,7 @@ class JobResultsState:
 
     def _put(self) -> None:
         judged = self._judged()
-        if judged and self.rows.columns is not JUDGED_COLUMNS:
+        if judged and not self.judged:
             self.rows = Rows(JUDGED_COLUMNS, searchable=searchable_judged)
             self.filter(self._filter)
         self.rows.clear()

@@ -236,14 +236,21 @@ def result_columns(repetitions: int) -> tuple[Column[TaskCases], ...]:
         *(
             (
                 Column[TaskCases](
-                    "each", "/CORRECT", 8, lambda task, _now: _correct_cost(task), lambda task: task.cost_of_correct, priority=2, right=True
+                    "each",
+                    "/CORRECT",
+                    8,
+                    lambda task, _now: _correct_cost(task),
+                    lambda task: task.cost_of_correct,
+                    priority=2,
+                    right=True,
+                    measure=Measure.MONEY,
                 ),
             )
             if repetitions > 1
             else ()
         ),
         Column("time", "TIME", 6, _time, _seconds, priority=5, right=True, measure=Measure.SECONDS),
-        Column("tokens", "TOKENS", 9, _tokens_cell, lambda task: _tokens(task)[0], priority=6, right=True),
+        Column("tokens", "TOKENS", 9, _tokens_cell, lambda task: _tokens(task)[0], priority=6, right=True, measure=Measure.COUNT),
         Column("why", "WHY NOT SCORED", 15, _why, _why_text, prefer=23, grow=73, priority=1),
     )
 

@@ -147,6 +147,11 @@ class SpecEditor(ViewScreen):
         self.editing.focus()
 
     @property
+    def busy(self) -> bool:
+        """Whether something is still to be told of what was typed last."""
+        return self._checking or bool(self._waits)
+
+    @property
     def modified(self) -> bool:
         """Whether the text is another than the file's, as it was read."""
         return self.editing.true_text != self.read.text or (not self.read.stamp.exists and bool(self.editing.text))
@@ -261,10 +266,15 @@ class SpecEditor(ViewScreen):
         self.notice(f"! {event.why}", Tone.WARN)
 
     def _soon(self, name: str, seconds: float, what: Callable[[], None]) -> None:
-        timer = self._waits.get(name)
+        timer = self._waits.pop(name, None)
         if timer is not None:
             timer.stop()
-        self._waits[name] = self.set_timer(seconds, what)
+
+        def come() -> None:
+            self._waits.pop(name, None)
+            what()
+
+        self._waits[name] = self.set_timer(seconds, come)
 
     def outline(self) -> Outline:
         """The fields of the text as it is."""

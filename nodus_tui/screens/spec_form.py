@@ -75,9 +75,9 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         dialog = self.query_one("#dialog")
         dialog.styles.width, dialog.styles.padding = 96, (0, 2)
         for entry in self.query(Input):
-            entry.styles.margin = 0
-        title = line(Span("A new evaluation", Tone.TITLE), muted("  the answers become a spec, which you see before anything starts"))
-        self.query_one("#text", SpanBlock).show(lambda width: clipped((title,), width, 1))
+            entry.styles.margin, entry.styles.width = 0, "1fr"
+        keys = (*hint("ctrl+o", " goes on to the editor", "finish"), muted("  "), *hint("Esc", " cancels", "cancel"))
+        self.query_one("#text", SpanBlock).show(partial(_alone, (Span("A new evaluation   ", Tone.TITLE), *keys)))
         for question in QUESTIONS:
             label = line(muted(question.label.ljust(_LABEL)))
             self.query_one(f"#label-{question.id}", SpanBlock).show(partial(_alone, label))
@@ -88,6 +88,11 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     async def _ask_names(self) -> None:
         self.names = await known_names(self.services.backend)
         self._tell()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the answers as they are were not estimated yet."""
+        return not problems(self.answers) and (self._checking or self._asked != self.answers)
 
     def _question(self) -> int:
         focused = self.focused.id if self.focused is not None else ""
@@ -134,7 +139,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         wrong = problems(self.answers)
         lines: list[Line] = [line(muted(question.help))]
         if choices := self._choices(question.id):
-            lines.append((*hint("Ctrl-N", " next of: ", "choose"), muted(" · ".join(choices))))
+            lines.append((*hint("ctrl+n", " next of: ", "choose"), muted(" · ".join(choices))))
         if question.id in wrong:
             lines.append(line(Span(f"! {question.label}: {wrong[question.id]}", Tone.BAD)))
         elif wrong:
@@ -144,8 +149,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
             lines.append(line(muted("estimating…")))
         else:
             lines.append(self._cost())
-        keys = (*hint("Ctrl-O", " goes on to the editor", "finish"), muted("  "), *hint("Tab", " next", "step(1)"), muted("  "))
-        return (*lines, (*keys, *hint("Esc", " cancels", "cancel")))
+        return tuple(lines)
 
     def _cost(self) -> Line:
         checked = self.checked

@@ -66,6 +66,11 @@ class SpecsScreen(TableScreen[SpecRow]):
 
     # Looking
 
+    @property
+    def busy(self) -> bool:
+        """Whether files are still to be looked at."""
+        return self._looking
+
     def look(self) -> None:
         """Find the files and check each, beside the screen; asked for again meanwhile, it is done once more."""
         self._look_anew = True

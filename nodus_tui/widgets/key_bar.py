@@ -7,7 +7,7 @@ from nodus_tui.view_state.cells import Line, Span, hint, line_width, muted
 from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
 from nodus_tui.view_state.key_names import shown_key
 
-_ALWAYS = ("jump", "help", "quit")
+_ALWAYS = ("jump", "leave_spec", "spec_help", "help", "quit")
 """They have their place at any width, for they lead to all the others."""
 
 

@@ -30,7 +30,7 @@ class SpecText(TextArea):
 
     DEFAULT_CSS = """
     SpecText, SpecText:focus { border: none; padding: 0; background: $background; }
-    SpecText { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    SpecText { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     SpecText .text-area--cursor-line { background: $surface; }
     SpecText .text-area--gutter { color: $tone-muted; }
     SpecText .text-area--cursor-gutter { color: $tone-key; background: $surface; text-style: none; }

@@ -76,8 +76,20 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
             await settled(app, pilot)
         else:
             await pilot.press(key)
-    below = [screen for screen in app.screen_stack if isinstance(screen, ViewScreen)]
-    assert below[-1].VIEW is stop.view
+    async with asyncio.timeout(30):
+        # Spec files are read beside the screen, and the editor opens when its file was.
+        while stop.view in {View.SPECS, View.SPEC} and (_view(app) is not stop.view or any(map(_busy, app.screen_stack))):
+            await pilot.pause(0.01)
+            await settled(app, pilot)
+    assert _view(app) is stop.view
+
+
+def _view(app: NodusApp) -> View:
+    return [screen.VIEW for screen in app.screen_stack if isinstance(screen, ViewScreen)][-1]
+
+
+def _busy(screen: object) -> bool:
+    return bool(getattr(screen, "busy", False))
 
 
 _GROUP = ("j", "enter")
@@ -140,6 +152,10 @@ STOPS: dict[str, Stop] = {
     "environment": Stop(environment_world, ("D", "enter"), View.ENVIRONMENT),
     "log": Stop(log_world, ("L",), View.LOG),
     "log, found": Stop(log_world, ("L", "slash", *"gate", "enter", "o"), View.LOG, once=True),
+    "specs": Stop(world, ("F",), View.SPECS),
+    "specs, create": Stop(world, ("F", "c"), View.SPECS, once=True),
+    "specs, form": Stop(world, ("F", "c", "enter"), View.SPECS, once=True),
+    "spec": Stop(world, ("F", "c", *"Budget", "enter"), View.SPEC),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),

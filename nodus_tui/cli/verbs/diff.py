@@ -1,6 +1,7 @@
 """`diff`: what applying some specs would change, line by line."""
 
 import click
+from pydantic import JsonValue
 
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.options import files_option, output_option
@@ -26,7 +27,7 @@ def command(files: tuple[str, ...], output: str) -> int:
 
         found = await differences(backend, bundle)
         if output == "json":
-            listed = [{"kind": each.kind, "name": each.name, "new": each.new, "diff": list(each.lines)} for each in found]
+            listed: list[JsonValue] = [{"kind": each.kind, "name": each.name, "new": each.new, "diff": list(each.lines)} for each in found]
             emit(json_text(listed))
         else:
             for text in (line for each in found for line in each.lines):

@@ -74,7 +74,7 @@ def _answer_spans(task: ComparedTask, which: int, *, short: bool = False) -> Lin
     if not side.cases:
         words: Line = (NOTHING,)
     elif len(side.cases) == 1:
-        words = sign_of(side.cases[0].verdict, side.cases[0].state)[1].spans()
+        words = sign_of(side.cases[0].verdict, side.cases[0].state, side.cases[0].reason)[1].spans()
     else:
         correct = sum(case.verdict is Verdict.CORRECT for case in counted)
         glyph, tone = ("✓", Tone.GOOD) if 2 * correct > len(counted) else ("✗", Tone.BAD) if counted else ("–", Tone.MUTED)
@@ -250,7 +250,7 @@ def compared_lines(task: ComparedTask, names: tuple[str, str], choose: Line) -> 
         if case is None:
             facts.append(line(muted("was not asked this task")))
         else:
-            letter, sign = sign_of(case.verdict, case.state)
+            letter, sign = sign_of(case.verdict, case.state, case.reason)
             why = case.message or (case.reason.value if case.reason is not None and case.verdict is None else "")
             facts += [line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)), line(muted(case.run)), line(why)]
         lines.append((Span("› " if which == task.chosen else "  ", Tone.KEY), *joined(facts), *(choose if which == task.chosen else ())))

@@ -103,8 +103,10 @@ def rate_of(task: TaskCases) -> TaskRate:
     return TaskRate(summary.pass_rate, summary.standard_error, summary.ci95, Coverage(scored=summary.scored, total=summary.total))
 
 
-def sign_of(verdict: Verdict | None, state: CaseState) -> tuple[str, Sign]:
+def sign_of(verdict: Verdict | None, state: CaseState, reason: Reason | None = None) -> tuple[str, Sign]:
     """How a case stands: a letter, and a sign with a word."""
+    if state is CaseState.UNSCORED and reason is Reason.INFRASTRUCTURE_FAILURE:
+        verdict = Verdict.INFRASTRUCTURE_FAILURE
     if verdict is not None:
         return _LETTERS[verdict], VERDICT_SIGNS[verdict]
     return _STATE_SIGNS.get(state, _STATE_SIGNS[CaseState.UNSCORED])
@@ -113,7 +115,7 @@ def sign_of(verdict: Verdict | None, state: CaseState) -> tuple[str, Sign]:
 def case_sign(run: AgentRun) -> tuple[str, Sign]:
     """The same of a case that this run stands for."""
     status = run_status(run)
-    return sign_of(status.verdict, case_state(status.phase, status.reason))
+    return sign_of(status.verdict, case_state(status.phase, status.reason), status.reason)
 
 
 def _answers(task: TaskCases, _now: datetime) -> Line:

@@ -51,6 +51,13 @@ def test_every_answer_is_a_glyph_and_a_letter_by_task_and_repetition() -> None:
     assert (cell(state, "sum-000", "cost"), cell(state, "sum-000", "each"), cell(state, "sum-001", "each")) == ("$0.064", "$0.032", "–")
 
 
+def test_what_broke_outside_the_model_says_so_whether_or_not_the_grader_has_a_word_for_it() -> None:
+    group, state = loaded()
+    why = {"phase": "Failed", "verdict": None, "reason": "InfrastructureFailure"}
+    assert tell(group, state, changed("AgentRun", "fleet-c012", 101, of="fleet", **why))
+    assert cell(state, "sum-003", "answers") == "–U ○P !F"
+
+
 def test_a_task_that_is_answered_once_has_its_verdict_in_words() -> None:
     _, state = loaded(("C", "I", "F", "P"))
     assert [cell(state, f"sum-{task:03d}", "verdict") for task in range(4)] == ["✓ Correct", "✗ Incorrect", "! Infra fail", "○ Pending"]

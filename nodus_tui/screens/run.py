@@ -153,7 +153,7 @@ class RunScreen(ViewScreen):
         pane.follow = self.state.moving()
         said = self.state.transcript is not None and bool(self.state.reading.parts) and not self._problem
         if not said or (self.state.run is None and self.group.loaded):
-            pane.show_fixed(wrapped(self._instead(), pane.text_width))
+            self.reader.show_instead(wrapped(self._instead(), pane.text_width))
             return
         end = self.state.conversation_end(self.services.now())
         self.reader.show(wrapped((end,), pane.text_width) if end else ())

@@ -23,6 +23,8 @@ class ConversationReader:
         self._screen = screen
         self._reading = reading
         self._below: tuple[Line, ...] = ()
+        self._shown: object = None
+        """What the pane was told last was made of."""
         self._at_hit: tuple[Piece, int] | None = None
         """The piece and the line of it that the person was led to."""
         self._copied: tuple[str, int] = ("", 0)
@@ -36,11 +38,22 @@ class ConversationReader:
     def show(self, below: Sequence[Line] = ()) -> None:
         """Show it as it is now, with these lines below it."""
         self._below = tuple(below)
+        key = (self._reading.form(), self._below, self.pane.text_width)
+        if key == self._shown:
+            # The clock alone calls every second.
+            self.pane.paint_changes()
+            return
+        self._shown = key
         pieces = self._reading.pieces()
         if below:
             pieces.append(Piece("", lambda _width: self._below, exact=len(self._below)))
         self.pane.decorate = self._decorated
         self.pane.show_pieces(pieces)
+
+    def show_instead(self, lines: Sequence[Line]) -> None:
+        """Show a few lines in its place, wrapped already."""
+        self._shown = None
+        self.pane.show_fixed(lines)
 
     def _decorated(self, spans: Line, piece: Piece, offset: int) -> Line:
         if not piece.source:

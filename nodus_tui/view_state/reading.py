@@ -96,6 +96,10 @@ class Reading:
 
     # What is shown.
 
+    def form(self) -> tuple[object, ...]:
+        """What decides on the pieces: where it is equal, they are."""
+        return (self.parts, self.whole, frozenset(self._turned), self.marked)
+
     def pieces(self) -> list[Piece]:
         """All that is shown, in order."""
         return [piece for place, part in enumerate(self.parts) for piece in self._of_part(place, part)]

@@ -35,7 +35,7 @@ TOOLS = TimeKind("tools", "tools", "┼", Tone.KEY)
 GRADING = TimeKind("grading", "grading", "▓", Tone.GOOD)
 HELD_UP = TimeKind("held up otherwise", "held up", "!", Tone.WARN)
 AT_REST = TimeKind("at rest", "at rest", "‖", Tone.WARN)
-OTHER = TimeKind("other", "other", "░", Tone.TRACK)
+OTHER = TimeKind("other", "other", "░", Tone.MUTED)
 """Between the steps: the scheduler's own work, and waiting for a place among the provider's calls."""
 
 TIME_KINDS = (QUEUE, PREPARATION, MODEL, RATE_LIMIT, TOOLS, GRADING, HELD_UP, AT_REST, OTHER)

@@ -48,7 +48,7 @@ class LazyPane(TextPane):
         else:
             self._settle()
         self._resized_at = None
-        self._paint_changes()
+        self.paint_changes()
 
     def show_fixed(self, lines: Sequence[Line]) -> None:
         """Show a few lines that are wrapped already."""
@@ -94,7 +94,7 @@ class LazyPane(TextPane):
         finally:
             self._settling = False
         self._at_end = top >= self.text.total - self.size.height
-        self._paint_changes()
+        self.paint_changes()
 
     def _go_to_end(self) -> None:
         for _round in range(_ROUNDS):
@@ -112,7 +112,7 @@ class LazyPane(TextPane):
         top = self.scroll_offset.y
         if not top <= wanted < top + self.size.height - 1:
             self._go(wanted - above)
-        self._paint_changes()
+        self.paint_changes()
 
     def on_screen(self) -> list[Piece]:
         """The pieces that have a line on the screen, from the top."""
@@ -156,7 +156,8 @@ class LazyPane(TextPane):
         top = self.scroll_offset.y
         return [self._line(top + y) for y in range(self.size.height)]
 
-    def _paint_changes(self) -> None:
+    def paint_changes(self) -> None:
+        """Paint again what is to look otherwise than it was painted."""
         now = self._visible()
         for y, each in enumerate(now):
             if y >= len(self._painted) or self._painted[y] != each:

@@ -115,6 +115,8 @@ STOPS: dict[str, Stop] = {
     "compared": Stop(result_world, (*_RESULTS, "c", *"careful", "enter"), View.COMPARISON),
     "run": Stop(world, _RUN, View.RUN),
     "run, calls": Stop(world, (*_RUN, "tab"), View.RUN, once=True),
+    "run, facts": Stop(tool_world, ("enter", "enter", "a"), View.RUN, once=True),
+    "run, found": Stop(tool_world, ("enter", "enter", "slash", *"values", "enter", "n"), View.RUN, once=True),
     "run with tools": Stop(tool_world, ("enter", "enter", "pagedown"), View.RUN),
     "run with tools, whole": Stop(tool_world, ("enter", "enter", "pagedown", "o"), View.RUN, once=True),
     "files": Stop(tool_world, ("enter", "enter", "f"), View.RUN),

@@ -16,7 +16,7 @@ from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 
-_HELP_LINES = 2
+_HELP_LINES = 3
 
 
 class FilterBar(Vertical):

@@ -146,6 +146,7 @@ class GroupScreen(TableScreen[AgentRun]):
         interrupted = run is not None and run_status(run).phase is RunPhase.INTERRUPTED
         interrupted = interrupted or (group is not None and status_of(group).phase is GroupPhase.INTERRUPTED)
         now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
+        now["extend_group"] = group is not None and status_of(group).needed_cap_usd is not None
         return Offer(now=frozenset(action for action, holds in now.items() if holds))
 
     def problem(self) -> str:

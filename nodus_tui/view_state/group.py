@@ -8,11 +8,12 @@ from nodus_tui.contract.money import display_usd, nano_from_usd
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.campaigns import group_title, group_why, status_of
+from nodus_tui.view_state.campaigns import group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import clock_text, segments
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
+from nodus_tui.view_state.group_pace import Pace, pace_words
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
@@ -41,6 +42,7 @@ class GroupState:
         """Runs whose case another attempt took over."""
         self.newest: str | None = None
         """The run that began or changed its phase last, while somebody looks."""
+        self.pace = Pace()
         self._successors: dict[str, str] = {}
         self._early: list[Event] = []
 
@@ -49,6 +51,7 @@ class GroupState:
         self.rows.clear()
         self.past.clear()
         self.phases.clear()
+        self.pace.clear()
         self._successors.clear()
         self.group = next((group for group in snapshot.groups if group.name == self.name), None)
         self.gone = self.group is None
@@ -96,6 +99,7 @@ class GroupState:
 
     def _take(self, run: AgentRun) -> None:
         self._forget_count(run.name)
+        self.pace.take(run)
         if run.spec.predecessor is not None:
             self._successors[run.spec.predecessor] = run.name
         if run_status(run).current:
@@ -113,6 +117,7 @@ class GroupState:
 
     def _forget(self, name: str) -> None:
         self._forget_count(name)
+        self.pace.forget(name)
         self.rows.remove(name)
         self.past.pop(name, None)
 
@@ -151,9 +156,18 @@ class GroupState:
         if status.mean_reward is not None:
             rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
         lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
+        if not low and (roomy or status.phase is GroupPhase.RUNNING):
+            lines += self._pace_lines(status, width, now)
         if status.message or status.phase is GroupPhase.INTERRUPTED:
             lines.append(group_why(self.group, key))
         return tuple(lines)
+
+    def _pace_lines(self, status: AgentGroupStatus, width: int, now: datetime) -> tuple[Line, ...]:
+        """What it spends in a minute, what it comes to and when it ends, in one line; what that assumes only where there is room."""
+        left = seconds_left(status, now)
+        whole = pace_words(self.pace, status, left, now)
+        fitting = whole if line_width(whole) <= width - _LABEL else pace_words(self.pace, status, left, now, assumed=False)
+        return ((muted("pace".ljust(_LABEL)), *fitting),) if fitting else ()
 
     def progress_lines(self, width: int) -> tuple[Line, ...]:
         """Cases by verdict and by state, as a bar with its legend; each part has its own glyph, not only its own colour."""

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
+from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import until_text
-from nodus_tui.view_state.figures import NOTHING, bar, count_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
@@ -98,17 +99,44 @@ def why_line(run: AgentRun, now: datetime) -> Line:
     if status.phase is RunPhase.SUCCEEDED and status.verdict is not None and status.verdict.scored:
         return ()
     until = until_text(status.until, status.until_kind, now) if status.until is not None else ""
-    words = REASON_WORDS[status.reason] if status.reason is not None and status.reason is not Reason.ANSWERED else ""
-    if status.phase is RunPhase.PENDING and status.reason is Reason.MAX_COST_REACHED:
-        words = "the group's cap"
-    elif status.phase is RunPhase.WAITING and status.reason is Reason.MAX_COST_REACHED:
-        words = "its own cap"
+    words = _reason_words(status)
     tone = run_sign(status.phase, status.reason).tone
     if words and not until and status.message.casefold().startswith(words.casefold()):
         # The sentence says the words itself.
         return line(Span(status.message, tone))
     head = " ".join(part for part in (words, until) if part)
     return line(Span(head, tone), muted(f" · {status.message}" if status.message and head else status.message))
+
+
+_TOLD_ABOVE = frozenset(
+    {Reason.WAITING_FOR_SLOT, Reason.WAITING_FOR_MODEL, Reason.BUDGET_EXCEEDED, Reason.DISK_ALMOST_FULL, Reason.MAX_COST_REACHED}
+)
+"""Reasons that many runs share: the sentence would stand in row after row, and stands once above the table or below it."""
+
+
+def _why_cell(run: AgentRun, now: datetime) -> Line:
+    status = run_status(run)
+    if status.phase.ended or status.reason not in _TOLD_ABOVE:
+        return why_line(run, now)
+    frees = f", {display_usd(status.needed_cap_usd)} frees it" if status.needed_cap_usd is not None else ""
+    return (*_why_words(run, now), *line(muted(frees)))
+
+
+def _shorter_why(run: AgentRun, now: datetime) -> tuple[Line, ...]:
+    """Fewer words of what many runs wait for; what else a cell says is cut where it does not fit."""
+    return (_why_words(run, now),) if run_status(run).reason in _TOLD_ABOVE else ()
+
+
+def _why_words(run: AgentRun, now: datetime) -> Line:
+    status = run_status(run)
+    until = until_text(status.until, status.until_kind, now) if status.until is not None else ""
+    return line(Span(" ".join(part for part in (_reason_words(status), until) if part), run_sign(status.phase, status.reason).tone))
+
+
+def _reason_words(status: AgentRunStatus) -> str:
+    if status.reason is Reason.MAX_COST_REACHED and status.phase in {RunPhase.PENDING, RunPhase.WAITING}:
+        return "the group's cap" if status.phase is RunPhase.PENDING else "its own cap"
+    return REASON_WORDS[status.reason] if status.reason is not None and status.reason is not Reason.ANSWERED else ""
 
 
 def waiting_at_own_caps(runs: Iterable[AgentRun]) -> tuple[AgentRun, ...]:
@@ -149,6 +177,14 @@ def _queued_cell(run: AgentRun, now: datetime) -> Line:
 def _verdict_sort(run: AgentRun) -> int | None:
     verdict = run_status(run).verdict
     return None if verdict is None else _VERDICT_ORDER[verdict]
+
+
+def _clock_cell(at: datetime | None, now: datetime) -> Line:
+    return line(NOTHING) if at is None else line(muted(clock_text(at, now)))
+
+
+def _stamp(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
 
 
 RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
@@ -196,9 +232,71 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         "queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=6, right=True, measure=Measure.SECONDS
     ),
     Column(
-        "why", "WAITS FOR / WHY", 15, why_line, lambda run: run_status(run).message, prefer=23, grow=73, priority=1, measure=Measure.TEXT
+        "why",
+        "WAITS FOR / WHY",
+        15,
+        _why_cell,
+        lambda run: run_status(run).message,
+        prefer=23,
+        grow=73,
+        priority=1,
+        shorter=_shorter_why,
+        measure=Measure.TEXT,
     ),
     Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=7, grow=24, measure=Measure.TEXT),
+    Column(
+        "turns",
+        "TURNS",
+        5,
+        lambda run, _now: line(str(run_status(run).turns or "–")),
+        lambda run: run_status(run).turns,
+        priority=8,
+        right=True,
+        measure=Measure.COUNT,
+        extra=True,
+    ),
+    Column(
+        "reward",
+        "REWARD",
+        6,
+        lambda run, _now: line(NOTHING) if run_status(run).reward is None else line(f"{run_status(run).reward:.3f}"),
+        lambda run: run_status(run).reward,
+        priority=8,
+        right=True,
+        measure=Measure.COUNT,
+        extra=True,
+    ),
+    Column(
+        "try",
+        "TRY",
+        3,
+        lambda run, _now: line(str(run.spec.attempt)),
+        lambda run: run.spec.attempt,
+        priority=8,
+        right=True,
+        measure=Measure.COUNT,
+        extra=True,
+    ),
+    Column(
+        "started",
+        "STARTED",
+        8,
+        lambda run, now: _clock_cell(run_status(run).started_at, now),
+        lambda run: _stamp(run_status(run).started_at),
+        priority=8,
+        right=True,
+        extra=True,
+    ),
+    Column(
+        "ended",
+        "ENDED",
+        8,
+        lambda run, now: _clock_cell(run_status(run).ended_at, now),
+        lambda run: _stamp(run_status(run).ended_at),
+        priority=8,
+        right=True,
+        extra=True,
+    ),
 )
 
 

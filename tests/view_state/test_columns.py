@@ -15,7 +15,7 @@ from nodus_tui.contract.resources.agent_group import Coverage
 from nodus_tui.text import width_of
 from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS
 from nodus_tui.view_state.cells import plain
-from nodus_tui.view_state.columns import GAP, place
+from nodus_tui.view_state.columns import GAP, place, usual
 from nodus_tui.view_state.jobs import JOB_COLUMNS
 from nodus_tui.view_state.money import usd_forms
 from nodus_tui.view_state.run_columns import RUN_COLUMNS
@@ -38,7 +38,7 @@ def test_at_eighty_columns_what_matters_is_there() -> None:
 
 
 def test_with_room_everything_is_there() -> None:
-    assert len(place(RUN_COLUMNS, 200)) == len(RUN_COLUMNS)
+    assert len(place(usual(RUN_COLUMNS), 200)) == len(usual(RUN_COLUMNS))
     assert len(place(CAMPAIGN_COLUMNS, 160)) == len(CAMPAIGN_COLUMNS)
 
 
@@ -53,7 +53,7 @@ MONEY = re.compile(r"<?\$[0-9][0-9,.]*[kMG]?")
 
 
 def shown(columns, item, width: int) -> dict[str, str]:
-    return {each.column.key: plain(each.column.fitted(item, NOW, each.width)) for each in place(columns, width - 3)}
+    return {each.column.key: plain(each.column.fitted(item, NOW, each.width)) for each in place(usual(columns), width - 3)}
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -35,7 +35,7 @@ def test_killing_runs_says_what_is_spent_in_flight_and_freed_and_who_is_left_as_
     assert plan.question.title == "Kill 7 runs?"
     assert plan.question.typed == ""
     assert "$0.092 is spent" in said
-    assert "1 call in flight: charged at worst case, $0.0312 together." in said
+    assert "1 call in flight: charged at worst case, $0.031 together." in said
     assert "$0.14 that is set aside for 3 runs is freed" in said
     assert "5 of the 12 picked are left as they are: ended already." in said
 

@@ -160,11 +160,22 @@ class SweepActions:
             message = f"{cell.name} goes on as soon as {places} of sweep {sweep.record.name} is free (maxParallel)"
             asked = Change(kind=cell.kind, name=cell.name, field="asked", old="", new=action.action)
             return self._outcome(action, cell.kind, cell.name, message, [asked])
-        try:
+        if how is not _How.RESERVED:
             return await self._engine.around.perform(action)
-        finally:
-            if how is _How.RESERVED:
-                self._engine.acted(cell.name)
+        try:
+            outcome = await self._engine.around.perform(action)
+        except NodusError:
+            self._engine.acted(cell.name)
+            # What was reserved for it came to nothing; a cell that has ended is looked at by nobody else.
+            async with self._engine.lock:
+                await self._engine.follow(sweep, cell.name)
+                await self._engine.settle_later(sweep)
+            raise
+        except BaseException:
+            self._engine.acted(cell.name)
+            raise
+        self._engine.acted(cell.name)
+        return outcome
 
     async def _reserve(self, action: Action, sweep: OpenSweep, cell: CellRecord) -> "_How":
         """Set aside what the action may make the cell spend, or write down that it waits for a place."""

@@ -271,3 +271,12 @@ async def test_cases_of_a_cell_are_retried_by_its_group_and_the_sweep_reserves_a
         done = await sweep_until(backend, lambda each: each.phase == "Completed" and each.failed == 1)
     assert done.reserved_usd == 0
     assert done.cost_usd > 0
+
+
+async def test_an_extension_that_is_refused_leaves_the_cells_cap_as_it_was(place: Place) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, job_sweep(parameters={"N": [1]}, parallel=1))
+        await sweep_in(backend, "Completed")
+        refused = await refusal(backend.act(ExtendCap(kind="Job", name="grid-1", cap_usd=Decimal(5))))
+        assert "there is nothing left to pay for" in refused.detail
+        assert (await cell(backend, 1)).cap_usd == Decimal("0.10")

@@ -99,15 +99,18 @@ class QueueScreen(TableScreen[Waiter]):
 
     def problem(self) -> str:
         """Why the runs cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening the queue again tries again." if self._problem else ""
+        if not self._problem or self.state.loaded or self.services.feed.connection.state == "lost":
+            return ""  # Where the connection is lost, the feed asks again by itself.
+        return f"{self._problem}. {self.key('back')} goes back; opening the queue again tries again."
 
     def nothing(self) -> tuple[Line, ...]:
         """Nothing waits."""
         if self.state.only_group:
             return (line(f"Nothing of {self.state.only_group} waits. "), (*self.hint("narrow", " shows everything that does."),))
         return (
-            line("Nothing waits: whatever there is to do goes on, or has ended."),
+            line("No row here: nothing waits. Whatever there is to do goes on, or has ended."),
             line(muted("What waits for a slot, a cap, a budget, a device, a rate limit or somebody stands here.")),
+            line(muted("In a shell:  nodus-tui queue")),
         )
 
     def offer(self) -> Offer:

@@ -1,18 +1,29 @@
-"""From a group and its runs to what a forecast goes by, and from a forecast to moments. Pure."""
+"""From a group and its runs to what a forecast goes by. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import HOLDS_SLOT, AgentRun
-from nodus_tui.statistics.queueing import GroupLoad, RunLoad, forecast
+from nodus_tui.statistics.queueing import GroupLoad, RunLoad
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.figures import seconds_between
 from nodus_tui.view_state.run_columns import run_seconds, run_status
-from nodus_tui.view_state.waiting import UNKNOWN, When, in_line
+from nodus_tui.view_state.waiting import in_line
+
+Order = tuple[int, int, str]
+"""Case, attempt and name of a run: in this order they start."""
+
+_nano = lru_cache(maxsize=1024)(nano_from_usd)
+"""Most runs of a group have the same amounts."""
+
+
+def order_of(run: AgentRun) -> Order:
+    """Where a run stands in the order of its group's starts."""
+    return (run.spec.case, run.spec.attempt, run.name)
 
 
 def held_so_far(run: AgentRun, now: datetime) -> float:
@@ -26,54 +37,33 @@ def held_so_far(run: AgentRun, now: datetime) -> float:
 
 def in_order(runs: Iterable[AgentRun]) -> list[AgentRun]:
     """Runs in the order in which they start."""
-    return sorted(runs, key=lambda run: (run.spec.case, run.spec.attempt, run.name))
+    return sorted(runs, key=order_of)
 
 
-def load_of(group: AgentGroup, runs: Iterable[AgentRun], now: datetime) -> tuple[GroupLoad, list[AgentRun]]:
-    """What the group has to do, and the waiting runs of it in the order of their starts. `runs` are those that have not ended, or more."""
-    status = status_of(group)
+def load_of(group: AgentGroup, runs: Iterable[AgentRun], now: datetime) -> GroupLoad:
+    """What the group has to do. `runs` are those that have not ended, or more."""
     current = [run for run in runs if run_status(run).current]
-    going = [run for run in current if run_status(run).phase.going]
-    waiting = in_order(run for run in current if in_line(run))
-    load = GroupLoad(
-        going=tuple(_load(run, now) for run in going),
-        waiting=tuple(_load(run, now) for run in waiting),
+    going = [run_load(run, now) for run in current if run_status(run).phase.going]
+    waiting = in_order(run for run in current if in_line(run_status(run).phase, run_status(run).reason))
+    return group_load(group, going, [run_load(run, now) for run in waiting])
+
+
+def group_load(group: AgentGroup, going: Sequence[RunLoad], waiting: Sequence[RunLoad]) -> GroupLoad:
+    """The same from runs that are known as loads already, those in line in their order."""
+    status = status_of(group)
+    return GroupLoad(
+        going=tuple(going),
+        waiting=tuple(waiting),
         max_active=group.spec.max_active,
-        left=nano_from_usd(max(Decimal(0), status.money.left_usd)),
+        left=_nano(max(Decimal(0), status.money.left_usd)),
         mean_seconds=status.mean_run_seconds,
-        mean_spent=None if status.mean_run_usd is None else nano_from_usd(status.mean_run_usd),
+        mean_spent=None if status.mean_run_usd is None else _nano(status.mean_run_usd),
     )
-    return load, waiting
 
 
-def _load(run: AgentRun, now: datetime) -> RunLoad:
+def run_load(run: AgentRun, now: datetime) -> RunLoad:
+    """One run, as far as a forecast goes by it."""
     status = run_status(run)
-    cap = nano_from_usd(max(Decimal(0), (run.spec.max_cost_usd or Decimal(0)) - status.carried_usd))
-    spent = nano_from_usd(max(Decimal(0), status.cost_usd - status.carried_usd))
-    going = status.phase.going
-    return RunLoad(cap=max(cap, spent), spent=spent, seconds=held_so_far(run, now) if going else 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class StartOrder:
-    """The line before a group: who starts when, by forecast."""
-
-    order: tuple[str, ...]
-    """Names of the waiting runs, the next one first."""
-    starts: dict[str, When]
-    made_at: datetime
-
-    def place_of(self) -> dict[str, int]:
-        """How many start before each."""
-        return {name: place for place, name in enumerate(self.order)}
-
-
-def line_of(group: AgentGroup, runs: Sequence[AgentRun], now: datetime) -> StartOrder:
-    """The line before a group as it stands."""
-    load, waiting = load_of(group, runs, now)
-    starts = forecast(load).starts if waiting else ()
-    moments = {
-        run.name: UNKNOWN if start is None else When("Forecast", now + timedelta(seconds=start))
-        for run, start in zip(waiting, starts, strict=True)
-    }
-    return StartOrder(tuple(run.name for run in waiting), moments, now)
+    cap = max(0, _nano(run.spec.max_cost_usd or Decimal(0)) - _nano(status.carried_usd))
+    spent = max(0, _nano(status.cost_usd) - _nano(status.carried_usd))
+    return RunLoad(cap=max(cap, spent), spent=spent, seconds=held_so_far(run, now) if status.phase.going else 0.0)

@@ -1,35 +1,34 @@
 """The queue: everything that waits, across groups, jobs, Sandboxes and sweeps, sorted by who is next.
 
-Of runs it keeps those that have not ended. An event is kept as it came and merged when a row needs it; rows are made again only for groups
-of which something was told, so that ten thousand waiting runs cost what the changes of their groups cost. Runs of one group that wait for
-the same are told in one row behind the first few; that row unfolds.
+Rows are made again only for groups of which something was told, and of those only the ones that are shown: runs of one group that wait for
+the same are told in one row behind the first few. That row unfolds.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
+from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import run_after
-from nodus_tui.view_state.group_load import StartOrder, in_order, line_of
+from nodus_tui.view_state.group_load import Order
 from nodus_tui.view_state.queue_columns import QUEUE_COLUMNS, searchable_waiter
+from nodus_tui.view_state.queue_runs import GroupRuns
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.waiting import (
     UNKNOWN,
     Waiter,
+    When,
     bundle_of,
-    in_line,
-    run_waits,
     waiter_of_box,
     waiter_of_group,
     waiter_of_job,
@@ -47,32 +46,6 @@ FOLD_SHOWN = 3
 _OTHERS = frozenset({"AgentGroup", "Job", "TrainingJob", "Sandbox", "Sweep"})
 
 
-class _KnownRun:
-    """A run, and what events told of it since it was last looked at."""
-
-    __slots__ = ("_late", "_run")
-
-    def __init__(self, run: AgentRun) -> None:
-        self._run = run
-        self._late: dict[str, Any] = {}
-
-    def take(self, event: Event) -> None:
-        """One more change."""
-        if event.metadata or event.spec:
-            self._run = run_after(self.run, event) or self._run
-        else:
-            self._late.update(event.status)
-
-    @property
-    def run(self) -> AgentRun:
-        """The run as it is now."""
-        if self._late:
-            known = run_status(self._run).to_document()
-            self._run = self._run.model_copy(update={"status": AgentRunStatus.model_validate({**known, **self._late})})
-            self._late = {}
-        return self._run
-
-
 class QueueState:
     """What waits. The rows of other kinds are those of their own views' states."""
 
@@ -86,10 +59,9 @@ class QueueState:
         self.reasons: Counter[str] = Counter()
         """How many wait for what, all that is shown counted."""
         self._groups, self._jobs, self._boxes, self._sweeps = groups, jobs, boxes, sweeps
-        self._runs: dict[str, dict[str, _KnownRun]] = {}
+        self._runs: dict[str, GroupRuns] = {}
         self._group_of: dict[str, str] = {}
         self._early: list[Event] = []
-        self._lines: dict[str, StartOrder] = {}
         self._waiters: dict[str, list[Waiter]] = {}
         self._stale: set[str] = set()
         """Groups of which something was told since their rows were made."""
@@ -102,7 +74,6 @@ class QueueState:
         """Take the runs that have not ended instead of those that were known, then the events that came meanwhile."""
         self._runs.clear()
         self._group_of.clear()
-        self._lines.clear()
         self._waiters.clear()
         for run in runs:
             self._take(run)
@@ -130,36 +101,28 @@ class QueueState:
         return self._fold_run(event)
 
     def _fold_run(self, event: Event) -> bool:
-        known = self._known(event.name)
-        if known is None:
+        group = self._group_of.get(event.name)
+        if group is None:
             run = run_after(None, event)
             if run is None or run_status(run).phase.ended:
                 return False
             self._take(run)
             return True
-        group = self._group_of[event.name]
         self._stale.add(group)
         phase = event.status.get("phase")
         gone = event.change == "Deleted" or event.status.get("current") is False
         if gone or (isinstance(phase, str) and RunPhase(phase).ended):
-            del self._runs[group][event.name], self._group_of[event.name]
+            self._runs[group].remove(event.name)
+            del self._group_of[event.name]
         else:
-            known.take(event)
+            self._runs[group].take(event)
         return True
-
-    def _known(self, name: str) -> _KnownRun | None:
-        group = self._group_of.get(name)
-        return self._runs[group][name] if group is not None else None
 
     def _take(self, run: AgentRun) -> None:
         group = run.spec.group or ""
-        self._runs.setdefault(group, {})[run.name] = _KnownRun(run)
+        self._runs.setdefault(group, GroupRuns()).put((run,))
         self._group_of[run.name] = group
         self._stale.add(group)
-
-    def runs_of(self, group: str) -> list[AgentRun]:
-        """The runs of a group that have not ended."""
-        return [known.run for known in self._runs.get(group, {}).values()]
 
     # What is chosen
 
@@ -201,7 +164,7 @@ class QueueState:
         if not self.loaded:
             return
         if self.due(now):
-            self._stale.update(self._lines)
+            self._stale.update(self._waiters)
             self._looked_at = now
         self._looked_at = self._looked_at or now
         if not self._stale and not self._stale_others:
@@ -213,37 +176,27 @@ class QueueState:
         self._put(self._wanted())
 
     def _waiters_of(self, name: str, now: datetime) -> list[Waiter]:
-        group = self._groups.find(name)
-        if group is None or status_of(group).phase is GroupPhase.INTERRUPTED:
-            return []  # The group has a row of its own.
-        runs = in_order(run for run in self.runs_of(name) if run_waits(run))
-        line = self._line(group, now) if any(in_line(run) for run in runs) else None
-        places = line.place_of() if line is not None else {}
+        group, runs = self._groups.find(name), self._runs.get(name)
+        if group is None or runs is None or status_of(group).phase is GroupPhase.INTERRUPTED:
+            return []  # An interrupted group has a row of its own.
+        starts = forecast(runs.load(group, now)).starts if runs.line else ()
         stalled = status_of(group).phase is GroupPhase.STALLED
-        by_reason: dict[str, list[Waiter]] = {}
-        for run in runs:
-            bundle = f"{name}/{run_status(run).phase.value}/{run_status(run).reason or ''}"
-            start = line.starts.get(run.name, UNKNOWN) if line is not None else None
-            ahead = places.get(run.name)
-            by_reason.setdefault(bundle, []).append(waiter_of_run(run, stalled=stalled, start=start, ahead=ahead, bundle=bundle))
-        return [each for bundle, waiters in by_reason.items() for each in self._folded(bundle, waiters)]
 
-    def _folded(self, bundle: str, waiters: list[Waiter]) -> Sequence[Waiter]:
-        if len(waiters) <= FOLD_FROM or bundle in self.unfolded:
-            return waiters
-        return [*waiters[:FOLD_SHOWN], bundle_of(waiters, FOLD_SHOWN)]
+        def waiter(order: Order, bundle: str) -> Waiter:
+            ahead = runs.place_in_line(order)
+            start = starts[ahead] if ahead is not None else None
+            when = UNKNOWN if start is None else When("Forecast", now + timedelta(seconds=start))
+            return waiter_of_run(runs.run(order[2]), stalled=stalled, start=when, ahead=ahead, bundle=bundle)
 
-    def _line(self, group: AgentGroup, now: datetime) -> StartOrder:
-        """The forecast of a group, made anew where it is old or knows other runs."""
-        runs = self.runs_of(group.name)
-        known = self._lines.get(group.name)
-        waiting = {run.name for run in runs if in_line(run)}
-        if known is None or now - known.made_at >= timedelta(seconds=LOOK_SECONDS) or not waiting.issubset(known.order):
-            known = self._lines[group.name] = line_of(group, runs, now)
-        elif len(waiting) != len(known.order):
-            left = tuple(name for name in known.order if name in waiting)
-            known = self._lines[group.name] = StartOrder(left, known.starts, known.made_at)
-        return known
+        made: list[Waiter] = []
+        for wanted, orders in runs.waiting.items():
+            bundle = f"{name}/{wanted}"
+            whole = len(orders) <= FOLD_FROM or bundle in self.unfolded
+            made += [waiter(order, bundle) for order in (orders if whole else orders[:FOLD_SHOWN])]
+            if not whole:
+                first, last = waiter(orders[FOLD_SHOWN], bundle), waiter(orders[-1], bundle)
+                made.append(bundle_of(first, last, len(orders) - FOLD_SHOWN))
+        return made
 
     def _wanted(self) -> Iterable[Waiter]:
         for group in self._groups.items():

@@ -1,7 +1,7 @@
 """One that waits: who, for what, since when, until when. Made from runs, groups, jobs, Sandboxes and sweeps alike. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
@@ -82,9 +82,9 @@ class Waiter:
         return self.key.startswith("more/")
 
     @property
-    def order(self) -> float:
-        """By which the queue is sorted: who is next."""
-        return self.end.order + (self.ahead or 0) * 1e-3
+    def order(self) -> str:
+        """By which the queue is sorted: who is next, of several who waits longest; the same whatever came in which order."""
+        return f"{self.end.order + (self.ahead or 0) * 1e-3:018.3f} {self.since.timestamp():018.3f} {self.group}/{self.case:06d} {self.key}"
 
 
 def when_of(until: datetime | None, kind: UntilKind, other: When = UNKNOWN) -> When:
@@ -118,18 +118,14 @@ def since_text(since: datetime, now: datetime) -> str:
 # Runs
 
 
-def run_waits(run: AgentRun) -> bool:
+def waits(phase: RunPhase, reason: Reason | None) -> bool:
     """Whether a run waits for something, a going one for what holds up its next step."""
-    status = run_status(run)
-    if not status.current or status.phase.ended:
-        return False
-    return not status.phase.going or (status.phase is RunPhase.RUNNING and status.reason is not None)
+    return not phase.ended and (not phase.going or (phase is RunPhase.RUNNING and reason is not None))
 
 
-def in_line(run: AgentRun) -> bool:
-    """Whether it starts by itself when its turn comes: for a slot, or when the group's cap has room."""
-    status = run_status(run)
-    return status.current and status.phase is RunPhase.PENDING and status.reason in {None, Reason.WAITING_FOR_SLOT, Reason.MAX_COST_REACHED}
+def in_line(phase: RunPhase, reason: Reason | None) -> bool:
+    """Whether a run starts by itself when its turn comes: for a slot, or when the group's cap has room."""
+    return phase is RunPhase.PENDING and reason in {None, Reason.WAITING_FOR_SLOT, Reason.MAX_COST_REACHED}
 
 
 def run_since(run: AgentRun) -> datetime:
@@ -177,32 +173,16 @@ def waiter_of_run(run: AgentRun, *, stalled: bool, start: When | None, ahead: in
     )
 
 
-def bundle_of(waiters: list[Waiter], first: int) -> Waiter:
-    """The row in which the waiters from `first` on are told together: all of one group and reason, in their order."""
-    rest = waiters[first:]
-    head, last = rest[0], rest[-1]
-    shown = f"{len(rest):,} more" if first else f"{len(rest):,} runs"
-    ends = [each.end for each in rest]
-    end = min(ends, key=lambda each: each.order)
-    latest = max(ends, key=lambda each: each.order)
-    return Waiter(
+def bundle_of(head: Waiter, last: Waiter, count: int) -> Waiter:
+    """The row in which those are told together that wait for the same as others before them, from the first of them to the last."""
+    ends = sorted((head.end, last.end), key=lambda end: end.order)
+    return replace(
+        head,
         key=f"more/{head.bundle}",
-        kind=head.kind,
-        name=head.name,
-        group=head.group,
-        who=f"{shown}, cases {head.case}–{last.case}",
-        sign=head.sign,
-        reason=head.reason,
-        wants=head.wants,
-        message=head.message,
-        since=min(each.since for each in rest),
-        end=end,
-        last=latest if latest != end else None,
-        ahead=head.ahead,
-        count=len(rest),
-        cost=sum((each.cost for each in rest), Decimal(0)),
-        bundle=head.bundle,
-        case=head.case,
+        who=f"{count:,} more, cases {head.case}–{last.case}",
+        end=ends[0],
+        last=ends[1] if ends[0] != ends[1] else None,
+        count=count,
     )
 
 

@@ -105,7 +105,7 @@ async def test_a_queue_that_cannot_be_read_says_so_and_one_without_rows_what_tha
         assert "the disk is gone" in screen_text(app)
     async with console(ScriptedBackend()) as (app, pilot):
         await press(app, pilot, "w")
-        assert "Nothing waits: whatever there is to do goes on, or has ended." in screen_text(app)
+        assert "nothing waits. Whatever there is to do goes on, or has ended." in screen_text(app)
 
 
 async def test_the_timeline_shows_when_each_run_did_what_on_one_axis() -> None:

@@ -6,6 +6,8 @@ from decimal import Decimal
 import pytest
 from box_records import box
 from console_records import NOW, START, changed, group, run, usd
+from hypothesis import given
+from hypothesis import strategies as st
 from job_records import job
 from sweep_records import sweep
 
@@ -16,6 +18,7 @@ from nodus_tui.view_state.boxes import BoxesState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
+from nodus_tui.view_state.folding import run_after
 from nodus_tui.view_state.jobs import JobsState
 from nodus_tui.view_state.queue import FOLD_SHOWN, LOOK_SECONDS, QueueState
 from nodus_tui.view_state.queue_columns import QUEUE_COLUMNS, reasons_line, waiter_details
@@ -217,3 +220,37 @@ def test_every_column_has_a_cell_for_every_row() -> None:
     for waiter in shown(state):
         assert all(plain(column.cell(waiter, NOW)) or column.key == "message" for column in QUEUE_COLUMNS)
         assert waiter.cost >= Decimal(0)
+
+
+STATES = st.sampled_from(
+    [
+        {"phase": "Pending", "reason": "WaitingForSlot"},
+        {"phase": "Pending", "reason": "MaxCostReached"},
+        {"phase": "Running", "reason": None},
+        {"phase": "Running", "reason": "RateLimited", "message": "a pause"},
+        {"phase": "Waiting", "reason": "MaxCostReached"},
+        {"phase": "Succeeded"},
+        {"costUSD": "0.03", "calls": 4},
+        {"message": "something else"},
+    ]
+)
+
+
+@given(st.lists(st.tuples(st.integers(1, 14), STATES), max_size=60))
+def test_whatever_was_told_the_rows_are_those_of_who_asks_now(told) -> None:
+    runs = {f"fleet-{case:04d}-a1": pending(case) for case in range(1, 15)}
+    state = queue(*runs.values())
+    for cursor, (case, status) in enumerate(told, start=2):
+        event = changed("AgentRun", f"fleet-{case:04d}-a1", cursor, **status)
+        known = runs.get(event.name)
+        state.fold(event)
+        if known is not None:
+            now = run_after(known, event)
+            if now.status.phase.ended:
+                del runs[event.name]
+            else:
+                runs[event.name] = now
+        if cursor % 3:
+            state.refresh(NOW)
+    state.refresh(NOW)
+    assert {each.key: each for each in shown(state)} == {each.key: each for each in shown(queue(*runs.values()))}

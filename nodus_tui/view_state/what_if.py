@@ -157,7 +157,7 @@ def what_if_rows(
     group: AgentGroup, runs: Iterable[AgentRun], now: datetime, added: Iterable[int] = ()
 ) -> tuple[GroupLoad, tuple[WhatIfRow, ...]]:
     """The load of a group, and the forecasts for the usual values of maxActive, the group's own, and those that were added."""
-    load, _ = load_of(group, runs, now)
+    load = load_of(group, runs, now)
     extra = set(added)
     most = len(load.going) + len(load.waiting)
     values = {value for value in SHOWN if value < most} | {load.max_active} | extra

@@ -1,56 +1,36 @@
 """LocalBackend: the contract on top of this package's rooms, over one workspace.
 
-The process that holds the workspace's lock runs the scheduler and does all writing. Any other process reads the database directly,
-and hands what it asks over through the `requests` table, where the scheduler's process finds, does and answers it.
+Whoever holds the workspace's lock does the work (`owner.py`, `working.py`); reading is done here, straight from the database.
 """
 
 import asyncio
 import logging
 import os
-import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Self
 
-from pydantic import TypeAdapter
-
-from local_backend.applying.applier import Applier
-from local_backend.applying.plan import Plan
 from local_backend.boxes_here import BoxesHere
-from local_backend.budgets.book import Ceiling, Work
-from local_backend.budgets.notices import Notices
 from local_backend.clock import SteadyClock
-from local_backend.devices.desk import DeviceDesk
-from local_backend.devices.pricing import Pricing
 from local_backend.devices.telling import with_holders
-from local_backend.environments_here import LocalEnvironments
 from local_backend.estimating import estimate_bundle
 from local_backend.hardware_here import hardware_here
 from local_backend.jobs.desk import JobDesk
-from local_backend.jobs.engine import JobAction, JobEngine
-from local_backend.jobs.job_devices import JobDevices
-from local_backend.models.catalogue import ModelCatalogue
-from local_backend.reading import POLL_SECONDS, Reader
-from local_backend.requests import Requests
-from local_backend.sandbox_kind.box import Around
+from local_backend.jobs.engine import JobEngine
+from local_backend.owner import Owner
+from local_backend.reading import Reader
+from local_backend.rooms import Rooms
 from local_backend.sandbox_kind.engine import BoxEngine
 from local_backend.sandboxing import SandboxDesk, file_in, files_in
 from local_backend.scheduler_here import SchedulerHere
-from local_backend.scheduling.actions import Actions
-from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
-from local_backend.storage.space import MIB, SpaceGuard
-from local_backend.storage.store import Statement, Store
+from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
-from local_backend.sweeps.actions import SweepActions
-from local_backend.sweeps.engine import Surroundings, SweepEngine
-from local_backend.training.desk import TrainingDesk
 from nodus_tui import __version__
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
+from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.environment_check import GoldCase
@@ -76,24 +56,13 @@ from nodus_tui.contract.sandbox_exec import (
 )
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.loader import load_configuration
-from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
+from nodus_tui.contract.spec_loading.packing import pack_bundle
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.statistics.hardware_rates import rates_with
 
 _log = logging.getLogger(__name__)
-
-_ANSWER_TRIES = 1500
-"""Looks for another process's answer, 0.2 seconds apart; an extension may wait for a call in flight to end."""
-
-_MEND_LOOKS = 10
-"""After the disk failed, writing is tried again at each such look after the workspace, so every two seconds."""
-
-_REAP_LOOKS = 3000
-"""Sandboxes that dead owners left are looked for at each such look, so every ten minutes."""
-
-_ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
 class LocalBackend:
@@ -113,52 +82,24 @@ class LocalBackend:
         self._workspace = workspace
         self._store = store
         self._configuration = configuration
-        self._environ = environ
         clock = clock or SteadyClock()
-        self._clock = clock
-        self._space = SpaceGuard(workspace.home, configuration.min_free_disk_mib * MIB)
-        self._catalogue = ModelCatalogue(configuration, environ, clock=clock)
-        rates = rates_with(configuration.rates)
-        electricity = configuration.electricity
-        pricing = Pricing(rates, electricity.usd_per_kwh if electricity is not None else None)
-        self._devices = DeviceDesk(self._look_at_hardware, configuration.hardware, pricing, clock)
-        self._desk = SandboxDesk(workspace.home, configuration, environ, clock, self._devices)
-        self._environments = LocalEnvironments(workspace.home, self._desk.pool, environ, clock)
+        rooms = Rooms(
+            workspace=workspace, store=store, configuration=configuration, environ=environ, clock=clock, look=self._look_at_hardware
+        )
+        self._space = rooms.space
+        self._catalogue = rooms.catalogue
+        self._devices = rooms.devices
+        self._desk = rooms.desk
+        self._environments = rooms.environments
+        self._training = rooms.training
+        self._applier = rooms.applier
         self._scheduler_here = SchedulerHere(workspace.home, workspace.database, clock)
-        self._environ = environ
+        self._owner = Owner(rooms, self._scheduler_here.lag.sleep)
+        self._check = self._owner.check
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
         self._reader = Reader(store, clock, self._check, self._job_desk)
         self._hardware = hardware_here(workspace.home, self._desk, environ, clock, self._reader.launches)
-        self._requests = Requests(store, clock)
-        self._training = TrainingDesk(
-            str(workspace.home), configuration.evaluate, environ, self._catalogue, self._environments.grading_engine
-        )
-        self._applier = Applier(
-            store,
-            self._catalogue,
-            self._environments,
-            clock,
-            training=self._training,
-            devices=self._devices,
-            rates=rates,
-            grace=configuration.jobs.stop_grace,
-        )
-        self._scheduler: Scheduler | None = None
-        self._actions: Actions | None = None
-        self._jobs: JobEngine | None = None
-        self._boxes: BoxEngine | None = None
         self._boxes_here = BoxesHere(self._desk, self._reader.boxes, lambda: self._boxes)
-        self._sweeps: SweepEngine | None = None
-        self._sweep_actions: SweepActions | None = None
-        store.on_commit(self._wake_sweeps)
-        self._keeper: asyncio.Task[None] | None = None
-        self._turn = asyncio.Lock()
-        """One owning at a time; held while the lock is taken for a single request."""
-        self._applying = asyncio.Lock()
-        """A plan holds only while nothing else is written: one apply at a time."""
-        self._doing: set[int] = set()
-        self._helpers: set[asyncio.Task[None]] = set()
-        self._stopped = False
 
     async def _look_at_hardware(self) -> HardwareView:
         return await self._hardware.view()
@@ -166,9 +107,7 @@ class LocalBackend:
     async def start(self) -> None:
         """With role `work`: run the scheduler here, now or as soon as no other process does."""
         if self._options.role == "work":
-            if self._workspace.try_own():
-                await self._own(may_start=True)
-            self._keeper = asyncio.create_task(self._keep(), name="workspace keeper")
+            await self._owner.start()
 
     @property
     def owns_work(self) -> bool:
@@ -185,243 +124,19 @@ class LocalBackend:
         """The configuration that this was opened with."""
         return self._configuration
 
-    # Owning the scheduler.
+    # What works here; nothing while another process does the work.
 
-    async def _own(self, *, may_start: bool) -> None:
-        self._scheduler = Scheduler(
-            store=self._store,
-            catalogue=self._catalogue,
-            clock=self._clock,
-            start_grader=self._environments.start,
-            shortage=self._space.shortage,
-            workplaces=self._desk.workplaces,
-            notices=Notices(self._configuration.smtp, self._environ),
-            may_start=may_start,
-        )
-        self._actions = Actions(self._scheduler, self._store, self._clock)
-        self._jobs = JobEngine(
-            store=self._store,
-            home=self._workspace.home,
-            settings=self._configuration.jobs,
-            environ=self._environ,
-            clock=self._clock,
-            shortage=self._space.shortage,
-            budgets=self._scheduler.budgets,
-            devices=JobDevices(self._devices, self._devices.pricing.rates),
-            may_start=may_start,
-            reap=self._desk.reap_quietly,
-            min_free_bytes=self._space.floor,
-            work_of=self._training.work_now,
-        )
-        self._boxes = BoxEngine(self._around_boxes(self._scheduler), may_start=may_start)
-        self._scheduler.also_stopped_by_budgets = self._stop_for_budget
-        self._scheduler.serve_from(self._jobs.servers)
-        self._sweeps = SweepEngine(self._store, self._clock, self._sweeps_surroundings(), may_start=may_start)
-        self._sweep_actions = SweepActions(self._sweeps, self._clock)
-        try:
-            if self._desk.used and may_start:
-                await self._desk.reap_quietly()
-            rows = await self._store.read("SELECT name FROM runs")
-            await asyncio.to_thread(self._desk.artifacts.sweep, {row["name"] for row in rows})
-            await self._scheduler.open()
-            await self._jobs.open()
-            await self._boxes.open()
-            await self._sweeps.open()
-            for number, form, payload, author in await self._requests.open_ones():
-                await self._answer_once(number, form, payload, author)
-            await self._scheduler.start_unfinished()
-            if may_start:
-                self._sweeps.start()
-        except BaseException:
-            await self._let_go_of_scheduler()
-            raise
+    @property
+    def _scheduler(self) -> Scheduler | None:
+        return self._owner.working.scheduler if self._owner.working is not None else None
 
-    async def _disown(self) -> None:
-        await self._let_go_of_scheduler()
-        self._workspace.disown()
+    @property
+    def _jobs(self) -> JobEngine | None:
+        return self._owner.working.jobs if self._owner.working is not None else None
 
-    def _around_boxes(self, scheduler: Scheduler) -> Around:
-        return Around(
-            store=self._store,
-            pool=self._desk.pool,
-            kept=self._desk.kept_boxes,
-            clock=self._clock,
-            environ=self._environ,
-            budgets=scheduler.budgets,
-            shortage=self._space.shortage,
-            room=self._space.room,
-            devices=self._devices,
-        )
-
-    async def _stop_for_budget(self, ceiling: Ceiling) -> None:
-        """What beside runs costs money in a budget's scope."""
-        engines = [each for each in (self._jobs, self._boxes) if each is not None]
-        await asyncio.gather(*(each.stop_for_budget(ceiling) for each in engines))
-
-    def _sweeps_surroundings(self) -> Surroundings:
-        return Surroundings(
-            launch=self._launch_cell,
-            perform=self._perform,
-            unpaid=self._unpaid,
-            shortage=self._space.shortage,
-            stop_groups=self._stop_groups,
-        )
-
-    def _wake_sweeps(self) -> None:
-        if self._sweeps is not None:
-            self._sweeps.wake()
-
-    async def _launch_cell(self, resource: Resource, folder: Path | None, pins: Mapping[str, int], also: Sequence[Statement]) -> None:
-        await self._apply_here(SpecBundle((LoadedDocument(resource, "<sweep>", 0, folder),)), pins=pins, also=also)
-
-    def _unpaid(self, metadata: Mapping[str, object]) -> str:
-        refusal = self._scheduler.budgets.of(Work.of(metadata)).refusal() if self._scheduler is not None else None
-        return refusal.message if refusal is not None else ""
-
-    async def _stop_groups(self, groups: tuple[str, ...], grace_seconds: float) -> None:
-        if self._scheduler is not None and groups:
-            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
-
-    async def _let_go_of_scheduler(self) -> None:
-        if self._sweeps is not None:
-            await self._sweeps.aclose()
-        self._sweeps, self._sweep_actions = None, None
-        scheduler, self._scheduler, self._actions = self._scheduler, None, None
-        jobs, self._jobs = self._jobs, None
-        boxes, self._boxes = self._boxes, None
-        if boxes is not None:
-            await boxes.aclose()
-        if jobs is not None:
-            await jobs.aclose()
-        if scheduler is not None:
-            await scheduler.aclose()
-            await self._desk.leave_nothing()
-
-    async def _keep(self) -> None:
-        """Answer other processes' requests while this one owns the scheduler; take it over when its owner is gone."""
-        version, looks, told = -1, 0, ""
-        while not self._stopped:
-            await self._scheduler_here.lag.sleep(POLL_SECONDS)
-            self._store.look_after()
-            looks += 1
-            try:
-                if self._scheduler is not None and looks % _REAP_LOOKS == 0 and self._desk.used:
-                    await self._desk.reap_quietly()
-                if self._store.failure is not None:
-                    await self._after_failure(try_again=looks % _MEND_LOOKS == 0)
-                    continue
-                if self._scheduler is None:
-                    await self._take_over()
-                    continue
-                seen = await self._store.data_version()
-                if seen != version:
-                    version = seen
-                    await self._answer_others()
-                told = ""
-            except NodusError as error:
-                if error.detail != told:
-                    _log.error("the workspace could not be looked after: %s", error.detail)
-                told = error.detail
-
-    async def _after_failure(self, *, try_again: bool) -> None:
-        """Nothing can be written: stop all work, forget what only the memory knows, and begin from the disk once it takes commits."""
-        async with self._turn:
-            if self._scheduler is not None:
-                _log.error("all work stops: %s", self._store.failure)
-                await self._let_go_of_scheduler()
-            if self._stopped or self._doing or not try_again or not self._store.may_get_well or self._space.shortage():
-                return
-            try:
-                await self._store.mend()
-            except NodusError:
-                return  # It was told when it began; every call says it again.
-            _log.warning("the database takes commits again; going on from what it holds")
-            if self._workspace.owned:
-                await self._own(may_start=True)
-
-    async def _take_over(self) -> None:
-        async with self._turn:
-            if not self._stopped and self._workspace.try_own():
-                await self._own(may_start=True)
-
-    async def _answer_others(self) -> None:
-        for number, form, payload, author in await self._requests.open_ones():
-            if number not in self._doing:
-                helper = asyncio.create_task(self._answer_one(number, form, payload, author))
-                self._helpers.add(helper)
-                helper.add_done_callback(self._helpers.discard)
-
-    async def _answer_one(self, number: int, form: str, payload: str, author: str) -> None:
-        try:
-            await self._answer_once(number, form, payload, author)
-        except NodusError as error:
-            _log.error("request %s could not be answered: %s", number, error.detail)
-
-    async def _answer_once(self, number: int, form: str, payload: str, author: str) -> None:
-        """Do a request, unless somebody here does it now or has done it since it was looked at: whoever asked and the keeper both come."""
-        if number in self._doing:
-            return
-        self._doing.add(number)
-        try:
-            if await self._requests.is_open(number):
-                await self._requests.answer(number, partial(self._do, form, payload, author))
-        finally:
-            self._doing.discard(number)
-
-    @asynccontextmanager
-    async def _owner_for_now(self) -> AsyncIterator[bool]:
-        """True when this process may write: it owns the scheduler, or takes the lock for as long as this lasts."""
-        self._check()
-        if self._scheduler is not None:
-            yield True
-            return
-        async with self._turn:
-            if not self._workspace.try_own():
-                yield False
-                return
-            try:
-                await self._own(may_start=False)
-                yield True
-            finally:
-                await self._disown()
-
-    async def _ask(self, form: str, payload: str, *, author: str, request_id: str) -> str:
-        if self._keeper is None and self._store.failure is not None:
-            await self._store.mend()
-        number = await self._requests.ask(form, payload, author=author, request_id=request_id or uuid.uuid4().hex)
-        for _ in range(_ANSWER_TRIES):
-            async with self._owner_for_now() as mine:
-                text = await self._requests.outcome(number)
-                if text is None and mine:
-                    await self._answer_one(number, form, payload, author)
-                    text = await self._requests.outcome(number)
-            if text is not None:
-                return text
-            await asyncio.sleep(POLL_SECONDS)
-        raise NodusError(
-            ErrorCode.UNAVAILABLE,
-            "the process that runs this workspace's scheduler has not answered; what was asked stays recorded and is done when it does",
-        )
-
-    async def _do(self, form: str, payload: str, author: str) -> str:
-        if form == "apply":
-            outcome = await self._apply_here(unpack_bundle(payload))
-            return outcome.model_dump_json(by_alias=True)
-        if self._sweep_actions is None:
-            raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
-        action = _ACTION.validate_json(payload)
-        done = await self._sweep_actions.perform(action.model_copy(update={"author": action.author or author}))
-        return done.model_dump_json(by_alias=True)
-
-    async def _perform(self, action: Action) -> ActionOutcome:
-        """Act on what is no sweep. What is a sweep's cell comes here after its sweep was asked."""
-        if self._actions is None:
-            raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
-        if isinstance(action, JobAction) and action.kind in {"Job", "TrainingJob"} and self._jobs is not None:
-            return await self._jobs.perform(action)
-        if isinstance(action, Kill | Delete) and action.kind == "Sandbox" and self._boxes is not None:
-            return await self._boxes.perform(action)
-        return await self._actions.perform(action)
+    @property
+    def _boxes(self) -> BoxEngine | None:
+        return self._owner.working.boxes if self._owner.working is not None else None
 
     # The contract.
 
@@ -432,60 +147,8 @@ class LocalBackend:
             plan.refuse(dry_run=True)
             return ApplyOutcome(dry_run=True, documents=tuple(plan.applied))
         bundle.refuse_mended()
-        text = await self._ask("apply", pack_bundle(bundle), author=author, request_id=request_id)
+        text = await self._owner.ask("apply", pack_bundle(bundle), author=author, request_id=request_id)
         return ApplyOutcome.model_validate_json(text)
-
-    async def _apply_here(
-        self, bundle: SpecBundle, *, pins: Mapping[str, int] | None = None, also: Sequence[Statement] = ()
-    ) -> ApplyOutcome:
-        """Create or change everything, or nothing. A sweep's cell comes with its agents' revisions, and what is written beside it."""
-        async with self._applying:
-            plan = await self._applier.plan(bundle, pins=pins)
-            plan.refuse(dry_run=False)
-            await self._desk.refuse_what_cannot_be_had(plan.needs)
-            self._refuse_jobs(plan)
-            await self._refuse_boxes(plan)
-            if self._scheduler is not None:
-                self._scheduler.refuse_unpaid(plan.paid_from)
-            if plan.statements:
-                await self._store.commit([*plan.statements, *also])
-        await self._after_apply(plan)
-        return ApplyOutcome(dry_run=False, documents=tuple(plan.applied))
-
-    def _refuse_jobs(self, plan: Plan) -> None:
-        if self._jobs is None:
-            return
-        reasons = [reason for need in plan.jobs if (reason := self._jobs.refusal(need.name, need.spec, need.folder, need.kind))]
-        if reasons:
-            raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
-
-    async def _refuse_boxes(self, plan: Plan) -> None:
-        reasons = [reason for need in plan.boxes if self._boxes is not None and (reason := self._boxes.refusal(need.name, need.spec))]
-        if reasons:
-            raise NodusError(ErrorCode.NOT_SUPPORTED, "; ".join(reasons) + "; nothing was changed")
-        await self._desk.refuse_boxes(plan.boxes)
-
-    async def _after_apply(self, plan: Plan) -> None:
-        if plan.jobs and self._jobs is not None:
-            await self._jobs.wake()
-        if plan.boxes and self._boxes is not None:
-            await self._boxes.wake()
-        if self._scheduler is None:
-            return
-        for name in plan.budgets:
-            await self._scheduler.budget_changed(name)
-        for name, cap, max_active in plan.raises:
-            engine = await self._scheduler.engine(name)
-            await engine.raise_cap(cap)
-            await engine.set_max_active(max_active)
-            await self._scheduler.let_go(name)
-        for name in plan.launches:
-            await self._scheduler.start(name)
-        if self._sweeps is not None and self._sweep_actions is not None:
-            for name in plan.sweeps:
-                await self._sweeps.take_in(name)
-            for name, cap, max_parallel in plan.sweep_changes:
-                await self._sweep_actions.change(name, cap, max_parallel)
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
@@ -518,7 +181,7 @@ class LocalBackend:
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, here or in the process that runs the scheduler."""
-        text = await self._ask("action", action.model_dump_json(by_alias=True), author=action.author, request_id=action.request_id)
+        text = await self._owner.ask("action", action.model_dump_json(by_alias=True), author=action.author, request_id=action.request_id)
         return ActionOutcome.model_validate_json(text)
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
@@ -531,15 +194,6 @@ class LocalBackend:
         async for batch in self._reader.watch(after):
             self._check()
             yield batch
-
-    def _check(self) -> None:
-        self._store.look_after()
-        failure = self._store.failure
-        # A process that only looks may read on while its own writing is in trouble.
-        if failure is not None and (self._keeper is not None or not self._store.may_get_well):
-            raise failure
-        if self._scheduler is not None and self._scheduler.failure is not None:
-            raise self._scheduler.failure
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """What this backend is and can use."""
@@ -694,28 +348,15 @@ class LocalBackend:
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""
-        if self._sweeps is not None and not groups:
-            await self._sweeps.rest()
-        if self._scheduler is not None:
-            await self._scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
-        if self._sweeps is not None:
-            await self._sweeps.look()
+        await self._owner.stop_work(grace_seconds=grace_seconds, groups=groups)
 
     async def hand_over(self, *, grace_seconds: float) -> None:
         """Start nothing more here and let calls in flight end within the grace; the groups are left as they are, for the next scheduler."""
-        if self._sweeps is not None:
-            self._sweeps.hold()
-        if self._scheduler is not None:
-            await self._scheduler.stop(StopOrder.PAUSE, grace_seconds=grace_seconds)
+        await self._owner.hand_over(grace_seconds=grace_seconds)
 
     async def aclose(self) -> None:
         """Let go of the workspace."""
-        self._stopped = True
-        if self._keeper is not None:
-            await self._keeper
-        for helper in tuple(self._helpers):
-            await helper
-        await self._disown()
+        await self._owner.aclose()
         await self._devices.aclose()
         await self._hardware.aclose()
         await self._desk.aclose()

@@ -22,8 +22,8 @@ TEXT_EQUIVALENTS: dict[View, tuple[str, ...]] = {
     View.ENVIRONMENTS: ("environment list",),
     View.ENVIRONMENT: ("environment tasks NAME", "environment check NAME"),
     View.LOG: ("scheduler status", "scheduler logs"),
-    View.SPECS: ("validate --file FILE",),
-    View.SPEC: ("validate --file FILE",),
+    View.SPECS: ("validate --file FILE", "diff --file FILE"),
+    View.SPEC: ("validate --file FILE", "estimate --file FILE", "diff --file FILE"),
     View.ESTIMATE: ("estimate --file FILE",),
 }
 """View → what follows `nodus-tui`; the first shows what the view shows at once, others go on or tell more."""

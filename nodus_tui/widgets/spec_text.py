@@ -125,6 +125,10 @@ class SpecText(TextArea):
         return super()._replace_via_keyboard(safe, start, end)
 
     async def _on_key(self, event: events.Key) -> None:
+        if event.key.startswith("alt+"):
+            # A terminal tells its letter too; it is an action's key, and no text.
+            event.prevent_default()
+            return
         if event.key == "enter" and not self.read_only:
             event.stop()
             event.prevent_default()

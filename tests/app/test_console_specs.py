@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from console_driver import console, press, screen_text, settled, wire_text
 from scripted_backend import ScriptedBackend
+from textual.events import Key
 
 from nodus_tui.authoring.drafts import Draft, Drafts
 from nodus_tui.authoring.text_file import NO_FILE, stamp_of
@@ -249,6 +250,14 @@ async def test_pasted_text_passes_the_same_door(folder: Path) -> None:
         await settled(app, pilot)
         assert "\x1b" not in editor.editing.text
         assert editor.editing.true_text.startswith("x\x1b[31m\ny")
+
+
+async def test_a_letter_with_alt_is_no_text(folder: Path) -> None:
+    async with console(ScriptedBackend()) as (app, pilot):
+        editor = await editing(app, pilot)
+        app.post_message(Key("alt+z", "z"))
+        await press(app, pilot, "x")
+        assert editor.editing.true_text == f"x{GOOD}"
 
 
 async def test_a_template_is_put_in(folder: Path) -> None:

@@ -85,8 +85,10 @@ def test_a_run_is_described_with_its_sandbox_and_its_tools(worked: Workspace, no
     assert "\n  20\n" in text
     assert "▸ write  notes.md\n  content:\n    one\n    two\n▸ read  none\n" in text
     assert "! read: error" in text
+    assert "Time: " in text
     told = json.loads(nodus("describe", RUN, "-o", "json").stdout)
     assert told["resource"]["status"]["sandbox"]["engine"] == "bubblewrap"
+    assert {"Queued", "Preparing", "Working"} <= {each["activity"] for each in told["resource"]["status"]["stretches"]}
     assert told["transcript"]["turns"][2]["toolCalls"][0]["name"] == "bash"
     assert "Tools:           bash, read, write, submit" in nodus("describe", "agents/solver").stdout
     # What the run's sandbox might use stands fixed, whatever its agent became since.

@@ -29,7 +29,9 @@ def cost_nano(record: JobRecord, now: datetime) -> int:
     """What all its attempts have cost up to now. Never more than its cap: it is gone by then."""
     if record.started_at is None or record.ended_at is not None:
         return record.cost_before + record.cost
-    return min(record.cap, record.cost_before + charge((now - record.started_at) // timedelta(microseconds=1), record.rate))
+    # Somebody may have set the clock back since it was started.
+    used_us = max(0, (now - record.started_at) // timedelta(microseconds=1))
+    return min(record.cap, record.cost_before + charge(used_us, record.rate))
 
 
 def job_resource(record: JobRecord, now: datetime, grace: timedelta) -> Job | TrainingJob:

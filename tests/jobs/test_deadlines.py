@@ -1,8 +1,12 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from local_backend.jobs.deadlines import HOUR_US, LEAST_US, SECOND_US, affordable_us, charge, kill_us, plan
+from local_backend.jobs.describing import cost_nano
+from local_backend.storage.job_records import JobRecord
 
 AMOUNTS = st.integers(min_value=1, max_value=10**18)
 RATES = st.integers(min_value=1, max_value=10**15)
@@ -46,3 +50,13 @@ def test_where_time_costs_nothing_only_the_timeout_ends_it(timeout: int, grace: 
     found = plan(cap=1, rate=0, timeout_us=timeout, grace_us=grace)
     assert (found.ask_us, found.reason, found.last_us) == (timeout, "Timeout", None)
     assert kill_us(found.ask_us, grace, found.last_us) == timeout + grace
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_cost() -> None:
+    started = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    spec = {"command": ["true"], "maxCostUSD": "1"}
+    record = JobRecord(
+        "work", {"name": "work"}, spec, None, cap=10**9, rate=36 * 10**9, created_at=started, started_at=started, cost_before=5
+    )
+    assert cost_nano(record, started - timedelta(hours=1)) == 5
+    assert cost_nano(record, started + timedelta(seconds=1)) == 5 + 10**7

@@ -31,7 +31,7 @@ QUEUE = TimeKind("queue", "queue", "·", Tone.MUTED)
 PREPARATION = TimeKind("preparation", "prep", "▒", Tone.MARK)
 MODEL = TimeKind("model", "model", "█", Tone.INFO)
 RATE_LIMIT = TimeKind("waiting on rate limit", "rate limit", "~", Tone.WARN)
-TOOLS = TimeKind("tools", "tools", "┼", Tone.KEY)
+TOOLS = TimeKind("tools", "tools", "┼", Tone.PLAIN)
 GRADING = TimeKind("grading", "grading", "▓", Tone.GOOD)
 HELD_UP = TimeKind("held up otherwise", "held up", "!", Tone.WARN)
 AT_REST = TimeKind("at rest", "at rest", "‖", Tone.WARN)
@@ -104,7 +104,7 @@ def time_lines(parts: Sequence[TimePart], width: int, *, ended: bool) -> tuple[L
     if not parts:
         return ()
     label = muted("time".ljust(_LABEL))
-    told = _worth_telling(parts)
+    told = _worth_telling(parts, _LEAST if ended else 1.0)
     room = width - _LABEL
     legend = next((form for form in _legends(told, ended=ended) if line_width(form) <= room), ())
     beside = room - line_width(legend) - 2
@@ -134,5 +134,5 @@ def time_words(parts: Sequence[TimePart]) -> str:
     return ", ".join(f"{each.kind.name} {exact_span_text(each.seconds)}" for each in _worth_telling(parts))
 
 
-def _worth_telling(parts: Sequence[TimePart]) -> Sequence[TimePart]:
-    return [each for each in parts if each.seconds >= _LEAST] or parts
+def _worth_telling(parts: Sequence[TimePart], least: float = _LEAST) -> Sequence[TimePart]:
+    return [each for each in parts if each.seconds >= least] or parts

@@ -261,7 +261,8 @@ def _asked(group: AgentGroup) -> str:
     evaluation = group.spec.evaluation
     if evaluation is None:
         return "graded by the caller"
-    return f"{evaluation.environment} {evaluation.split}, seed {evaluation.seed}"
+    shard = f", shard {evaluation.shard.index}/{evaluation.shard.of}" if evaluation.shard is not None else ""
+    return f"{evaluation.environment} {evaluation.split}, seed {evaluation.seed}{shard}"
 
 
 GROUP_CHOICE_COLUMNS: tuple[Column[AgentGroup], ...] = (

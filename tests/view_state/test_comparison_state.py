@@ -5,6 +5,7 @@ from decimal import Decimal
 from console_records import NOW
 from result_records import cases, group_of, results_of
 
+from nodus_tui.contract.resources.agent_group import Shard
 from nodus_tui.statistics.comparing import compared_groups, difference_text
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.comparison import COMPARED_COLUMNS, ComparisonState, comparable_groups, compared_lines
@@ -93,3 +94,13 @@ def test_groups_that_were_asked_the_same_are_offered_first_and_words_narrow_them
     assert [each.name for each in comparable_groups(groups, "plain")] == ["careful", "other"]
     assert [each.name for each in comparable_groups(groups, "plain", "seed 8")] == ["other"]
     assert comparable_groups(groups, "plain", "zzz") == []
+
+
+def test_other_shards_of_the_same_tasks_were_not_asked_the_same() -> None:
+    def shard(name: str, index: int):
+        made = group_of(name, PLAIN)
+        evaluation = made.spec.evaluation.model_copy(update={"shard": Shard(index=index, of=5)})
+        return made.model_copy(update={"spec": made.spec.model_copy(update={"evaluation": evaluation})})
+
+    groups = [shard("plain-1", 1), shard("plain-2", 2), shard("careful-1", 1)]
+    assert [each.name for each in comparable_groups(groups, "plain-1")] == ["careful-1", "plain-2"]

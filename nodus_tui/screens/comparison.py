@@ -146,7 +146,7 @@ class ComparisonScreen(TableScreen[ComparedTask]):
 
     def detail(self, item: ComparedTask, width: int) -> Sequence[Line]:
         """What each of the two answered."""
-        choose = line(muted(f"  ({self.key('left')} {self.key('right')} choose, "), *self.hint("open", " opens it)"))
+        choose = line(muted(f"  ({self.key('left')} {self.key('right')})"))
         lines = compared_lines(item, self.state.names, choose)
         return tuple(shown for each in lines for shown in clipped((each,), width, self.DETAIL_LINES // 2))
 

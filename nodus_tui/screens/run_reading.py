@@ -165,10 +165,13 @@ class ConversationReader:
         found = self._reading.go_to_hit(place)
         if found is None:
             return ()
-        _part, piece, nth = found
+        part, body, nth = found
         self._again()
-        at = next((number for number, each in enumerate(self.pane.text.pieces) if each is piece), None)
+        pieces = self.pane.text.pieces
+        # A part begins with its first line.
+        at = next((number for number, each in enumerate(pieces) if each is body or (body is None and each.owner == part.key)), None)
         if at is not None:
+            piece = pieces[at]
             offset = self._reading.line_of_hit(self.pane.text.lines_of(at), nth)
             self._at_hit = (piece, offset)
             self.pane.go_to(piece, offset, above=_ABOVE_A_HIT)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
 from nodus_tui.view_state.lazy_text import Piece
+from nodus_tui.view_state.tool_turns import shown_words
 from nodus_tui.view_state.transcript_parts import Known, Part, parts_of
 
 _MARK = " ←"
@@ -16,13 +17,17 @@ _HERE = "► "
 """Before the line of the place that was found."""
 
 
+HEAD = -1
+"""Stands for a part's first line among its pieces."""
+
+
 @dataclass(frozen=True)
 class Hit:
     """A place where what is searched for stands."""
 
     part: int
     piece: int
-    """Of the part's body."""
+    """Of the part's body; `HEAD` for its first line."""
     nth: int
     """How often it stands in that piece before."""
 
@@ -115,7 +120,7 @@ class Reading:
                 first = Span(first.text, first.tone, f"turn_part('{part.key}')")
             return [(first, *rest, *((Span(_MARK, Tone.KEY),) if marked else ()))]
 
-        yield Piece("", first_line, owner=part.key, exact=1)
+        yield Piece(_words_of_head(part), first_line, owner=part.key, exact=1)
         if unfolded:
             yield from part.body
         following = self.parts[place + 1] if place + 1 < len(self.parts) else None
@@ -140,20 +145,24 @@ class Reading:
             return
         count = 0
         for place, part in enumerate(self.parts):
-            for number, piece in enumerate(part.body):
-                for nth, _found in enumerate(self._pattern.finditer(piece.source)):
+            for number, words in ((HEAD, _words_of_head(part)), *enumerate(piece.source for piece in part.body)):
+                for nth, _found in enumerate(self._pattern.finditer(words)):
                     count += 1
                     if count > _MOST_HITS:
                         return
                     yield Hit(place, number, nth)
 
-    def go_to_hit(self, place: int) -> tuple[Part, Piece, int] | None:
-        """Be at a hit, round the ends; its part is unfolded. Gives the part, the piece, and which of the hits in that piece it is."""
+    def go_to_hit(self, place: int) -> tuple[Part, Piece | None, int] | None:
+        """Be at a hit, round the ends, its part unfolded where it must be. Gives the part, the piece, None for its first line, and which of
+        the hits in that piece it is.
+        """
         if not self.hits:
             return None
         self.hit = place % len(self.hits)
         hit = self.hits[self.hit]
         part = self.parts[hit.part]
+        if hit.piece == HEAD:
+            return part, None, hit.nth
         if not self.unfolded(part):
             self.turn(part)
         return part, part.body[hit.piece], hit.nth
@@ -188,6 +197,10 @@ class Reading:
         if here and text.startswith("  "):
             safe = _with_tone(safe, [(0, 2)], Tone.KEY, _HERE)
         return _with_tone(safe, places, Tone.MARK) if places else safe
+
+
+def _words_of_head(part: Part) -> str:
+    return shown_words(part.use) if part.use is not None else ""
 
 
 def _with_tone(spans: Line, places: Sequence[tuple[int, int]], tone: Tone, instead: str = "") -> Line:

@@ -103,8 +103,17 @@ def arguments_text(use: ToolUse) -> tuple[str, ...]:
 def hidden_arguments(use: ToolUse) -> tuple[str, ...]:
     """What of it the one line does not show at every width."""
     gist, *rest = arguments_text(use) or ("",)
-    short = len(gist) <= _SHORT_GIST and "\n" not in gist
-    return tuple(each for each in ("" if short else gist, *rest) if each)
+    return tuple(each for each in ("" if _short(gist) else gist, *rest) if each)
+
+
+def shown_words(use: ToolUse) -> str:
+    """What of it the one line shows at every width: the words that nobody finds elsewhere."""
+    gist, *_ = arguments_text(use) or ("",)
+    return f"{use.name}  {gist}" if gist and _short(gist) else use.name
+
+
+def _short(gist: str) -> bool:
+    return len(gist) <= _SHORT_GIST and "\n" not in gist
 
 
 def use_text(use: ToolUse) -> str:

@@ -83,6 +83,8 @@ async def test_words_are_found_also_in_what_is_folded() -> None:
         assert len(seen) == 4
         await press(app, pilot, "p")
         assert "n next hit" in screen_lines(app)[-1]
+        await press(app, pilot, "slash", *"sleep 1000", "enter")
+        assert any(text.startswith(" ► ▸ bash  sleep 1000") for text in screen_lines(app))
         await press(app, pilot, "slash", *"nowhere to be found")
         assert "not found" in screen_text(app)
         await press(app, pilot, "escape", "n")

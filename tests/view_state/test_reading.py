@@ -120,6 +120,7 @@ def test_words_are_found_in_what_is_folded_too() -> None:
     assert found is not None
     part, piece, nth = found
     assert reading.unfolded(part)
+    assert piece is not None
     lines = piece.make(60)
     assert "test_case_07" in plain(lines[reading.line_of_hit(lines, nth)])
     painted = reading.painted(lines[reading.line_of_hit(lines, nth)], here=True)
@@ -128,6 +129,16 @@ def test_words_are_found_in_what_is_folded_too() -> None:
     assert reading.go_to_hit(1) == found
     reading.search("")
     assert (reading.hits, reading.go_to_hit(0)) == ((), None)
+
+
+def test_what_a_folded_call_shows_is_found_without_unfolding_it() -> None:
+    reading = reading_of(tool_conversation("x"))
+    reading.search("ls -la tests")
+    assert len(reading.hits) == 1
+    part, piece, _nth = reading.go_to_hit(0) or (None, None, 0)
+    assert part is not None
+    assert piece is None
+    assert not reading.unfolded(part)
 
 
 def test_hits_are_gone_through_in_order_and_from_the_screen_on() -> None:

@@ -33,6 +33,7 @@ from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
 from nodus_tui.screens.environments_desk import EnvironmentsDesk
+from nodus_tui.screens.columns_dialog import COLUMNS_CSS
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
@@ -83,7 +84,7 @@ class NodusApp(App[int], inherit_bindings=False):
     """The console on an open backend. Its result is the exit code."""
 
     TITLE = "nodus"
-    CSS = SCREEN_CSS + DIALOG_CSS + ROOM_CSS + THEME_CSS
+    CSS = SCREEN_CSS + DIALOG_CSS + ROOM_CSS + THEME_CSS + COLUMNS_CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
 

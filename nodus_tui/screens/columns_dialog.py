@@ -17,6 +17,15 @@ from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
+COLUMNS_CSS = """
+ColumnsDialog { align: right middle; background: transparent; }
+ColumnsDialog #dialog { width: 46; padding: 0 1; }
+ColumnsDialog LineTable { margin: 1 0 0 0; }
+ColumnsDialog #problem { margin-top: 1; }
+App.-low ColumnsDialog LineTable { margin: 0; }
+App.-low ColumnsDialog #problem { margin: 0; }
+"""
+"""At the side: the table is what is looked at."""
 _TALLEST = 22
 """Lines of the list, titles included."""
 _OTHER_LINES = 9
@@ -27,12 +36,6 @@ class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
     """Gives the keys of the chosen columns in their order, none where they are the usual ones; None where nothing was chosen."""
 
     AUTO_FOCUS = "LineTable"
-    DEFAULT_CSS = """
-    ColumnsDialog { align: right middle; background: transparent; }
-    ColumnsDialog #dialog { width: 48; padding: 0 1; }
-    ColumnsDialog LineTable { margin: 1 0; }
-    App.-low ColumnsDialog LineTable { margin: 0; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "cancel", show=False),
         Binding("enter", "take", show=False),
@@ -86,7 +89,7 @@ class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
         keys = (
             line(*hint("Space", " shows, hides", "show_or_hide"), gap, *hint("←", "", "shift(-1)"), *hint("→", " moves it", "shift(1)")),
             line(*hint("s", " sorts by it", "sort(False)"), gap, *hint("S", " sorts further by it", "sort(True)")),
-            line(*hint("Enter", " keeps it", "take"), gap, *hint("u", " the usual ones", "reset"), gap, *hint("Esc", " cancels", "cancel")),
+            line(*hint("Enter", " keeps it", "take"), gap, *hint("u", " the usual", "reset"), gap, *hint("Esc", " cancels", "cancel")),
         )
         lines = (line(Span(problem, Tone.WARN)), *keys[1:]) if problem else keys
         self.query_one("#problem", SpanBlock).show(lambda width: wrapped(lines, width))

@@ -243,7 +243,7 @@ class TableScreen(RowsScreen, Generic[Item]):
         if not count:
             return own
         named = {action: f"{action} {count}" for action in ("kill", "extend", "retry")}
-        return Offer(own.now | {"pick_none"}, own.without, {**own.words, **named})
+        return Offer(own.now | named.keys(), own.without, {**own.words, **named})
 
     def _can_pick(self) -> bool:
         if not self.active_table.picks:

@@ -179,7 +179,7 @@ def filter_help(fields: Fields) -> str:
     """What can be typed, in one line: the most general first."""
     texts = " ".join(f"{name}:" for name, field in fields.items() if field.measure is None and name != "text")
     figures = " ".join(name for name, field in fields.items() if field.measure is not None)
-    return f'Tab completes. Words, "in one", {texts}, figures > < = ({figures}); ! turns round; a,b either'
+    return f'Tab completes. Words, "in one", {texts} · with > < =: {figures} · ! turns round · a,b either'
 
 
 def completed(text: str, cursor: int, fields: Fields) -> tuple[str, int, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_widt
 from nodus_tui.view_state.figures import clock_text, segments
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
-from nodus_tui.view_state.group_pace import Pace, pace_words
+from nodus_tui.view_state.group_pace import Pace, pace_forms
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
@@ -163,10 +163,9 @@ class GroupState:
         return tuple(lines)
 
     def _pace_lines(self, status: AgentGroupStatus, width: int, now: datetime) -> tuple[Line, ...]:
-        """What it spends in a minute, what it comes to and when it ends, in one line; what that assumes only where there is room."""
-        left = seconds_left(status, now)
-        whole = pace_words(self.pace, status, left, now)
-        fitting = whole if line_width(whole) <= width - _LABEL else pace_words(self.pace, status, left, now, assumed=False)
+        """What it spends in a minute, what it comes to and when it ends, in one line."""
+        forms = pace_forms(self.pace, status, seconds_left(status, now), now)
+        fitting = next((form for form in forms if line_width(form) <= width - _LABEL), forms[-1])
         return ((muted("pace".ljust(_LABEL)), *fitting),) if fitting else ()
 
     def progress_lines(self, width: int) -> tuple[Line, ...]:

@@ -92,18 +92,30 @@ def _within(spell: _Spell, begins: datetime, now: datetime) -> float:
     return spell.nano * part / whole
 
 
-def pace_words(pace: Pace, status: AgentGroupStatus, left: float | None, now: datetime, *, assumed: bool = True) -> Line:
-    """`~$0.42/min (5m) · ~$6.10 at the end if 58 cases left cost $0.05 each · ~4m left`; nothing where nothing is known.
-    What it rests on is left out where it is not `assumed` aloud."""
+def pace_forms(pace: Pace, status: AgentGroupStatus, left: float | None, now: datetime) -> tuple[Line, ...]:
+    """`~$0.42/min over 5m · ~$6.10 at the end if 58 left cost $0.05 each · ~4m left`, longest form first: the time goes first, for the
+    headline has it, then the window, last what the forecast rests on. Empty where nothing is known.
+    """
     burn, total = pace.burn(status, now), pace.at_the_end(status)
-    parts: list[Line] = []
-    if burn is not None:
-        parts.append(line(Span(f"~{display_usd(burn[0])}/min", Tone.MARK), muted(f" over {span_text(burn[1])}")))
-    if total is not None and status.mean_run_usd is not None:
-        over = total > status.money.cap_usd
-        above = Span(f", above the cap of {display_usd(status.money.cap_usd)}", Tone.WARN) if over else Span("")
-        basis = f" if {status.pending} left cost {display_usd(status.mean_run_usd)} each" if assumed else ""
-        parts.append(line(Span(f"~{display_usd(total)} at the end", Tone.WARN if over else Tone.MARK), above, muted(basis)))
-    if left is not None:
-        parts.append(line(Span(f"{forecast_text(left)} left", Tone.MARK)))
-    return joined(parts)
+    rate = line(Span(f"~{display_usd(burn[0])}/min", Tone.MARK)) if burn is not None else ()
+    window = line(muted(f" over {span_text(burn[1])}")) if burn is not None else ()
+    end, basis, above = _end(status, total)
+    rest = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
+    return (
+        joined(((*rate, *window), (*end, *basis, *above), rest)),
+        joined(((*rate, *window), (*end, *basis, *above))),
+        joined((rate, (*end, *basis, *above))),
+        joined((rate, (*end, *above))),
+    )
+
+
+def _end(status: AgentGroupStatus, total: Decimal | None) -> tuple[Line, Line, Line]:
+    """What it comes to at the end, what that rests on, and a warning where the cap is too low for it."""
+    if total is None or status.mean_run_usd is None:
+        return (), (), ()
+    over = total > status.money.cap_usd
+    return (
+        line(Span(f"~{display_usd(total)} at the end", Tone.WARN if over else Tone.MARK)),
+        line(muted(f" if {status.pending} left cost {display_usd(status.mean_run_usd)} each")),
+        line(Span(", above the cap", Tone.WARN)) if over else (),
+    )

@@ -9,7 +9,7 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.group import GroupState
-from nodus_tui.view_state.group_pace import Pace, pace_words
+from nodus_tui.view_state.group_pace import Pace, pace_forms
 
 FLEET = status_of(group(mean_run_usd=usd("0.02"), model=usd("1.20")))
 
@@ -58,11 +58,13 @@ def test_at_the_end_open_cases_cost_what_answered_ones_did_less_what_they_have_s
     assert pace.at_the_end(status_of(group(mean_run_usd=usd("0.02"), pending=0))) is None
 
 
-def test_the_words_mark_estimates_and_warn_where_the_cap_is_too_low() -> None:
-    said = pace_words(Pace(), FLEET, 120.0, NOW)
-    assert plain(said) == "~$0.00/min over 3m · ~$2.36 at the end if 58 left cost $0.02 each · ~2m left"
-    over = pace_words(Pace(), status_of(group(cap="1.80", mean_run_usd=usd("0.02"))), None, NOW, assumed=False)
-    assert plain(over) == "~$0.00/min over 3m · ~$2.16 at the end, above the cap of $1.80"
+def test_the_words_mark_estimates_and_give_way_where_there_is_no_room() -> None:
+    said = [plain(form) for form in pace_forms(Pace(), FLEET, 120.0, NOW)]
+    assert said[0] == "~$0.00/min over 3m · ~$2.36 at the end if 58 left cost $0.02 each · ~2m left"
+    assert said[2] == "~$0.00/min · ~$2.36 at the end if 58 left cost $0.02 each"
+    assert said[3] == "~$0.00/min · ~$2.36 at the end"
+    over = pace_forms(Pace(), status_of(group(cap="1.80", mean_run_usd=usd("0.02"))), None, NOW)
+    assert plain(over[2]) == "~$0.00/min · ~$2.16 at the end if 58 left cost $0.02 each, above the cap"
 
 
 def test_the_head_shows_it_while_the_group_goes_on_and_follows_its_runs() -> None:

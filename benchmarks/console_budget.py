@@ -205,8 +205,8 @@ def measure_verbs(figures: Figures, _options: argparse.Namespace, home: Path) ->
     subprocess.run([command, "run", "-f", str(_SPEC)], env=environ, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _first_paint(figures, [command], environ)
-        verbs = ("--version", "--help", f"validate {_SPEC}", "schema AgentGroup", "keys", "get groups", "get runs")
-        more = (f"describe group/{_GROUP}", f"results {_GROUP}", f"estimate {_SPEC}", "scheduler status", "sandboxes list", "gpus")
+        verbs = ("--version", "--help", f"validate -f {_SPEC}", "schema AgentGroup", "keys", "get groups", "get runs")
+        more = (f"describe group/{_GROUP}", f"results {_GROUP}", f"estimate -f {_SPEC}", "scheduler status", "sandboxes list", "gpus")
         for verb in (*verbs, *more, "get --help", "run --help", "web --help"):
             wall, cpu = _first_output([command, *verb.split()], environ)
             shown = verb.replace(str(_SPEC), "FILE").replace(_GROUP, "NAME")

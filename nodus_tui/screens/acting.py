@@ -3,7 +3,7 @@
 from decimal import Decimal
 from uuid import uuid4
 
-from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, Retry, RetryJob
+from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, ResumeSweep, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
@@ -13,7 +13,7 @@ from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Tone, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.proposals import (
     GroupExtension,
@@ -28,6 +28,8 @@ from nodus_tui.view_state.proposals import (
     typed_cap,
 )
 from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.sweeps import sweep_status
+from nodus_tui.view_state.undoing import step_of
 from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog, Switch
 
 
@@ -35,17 +37,39 @@ def _stamp(screen: ViewScreen) -> dict[str, str]:
     return {"author": screen.services.author, "request_id": uuid4().hex}
 
 
-async def perform(screen: ViewScreen, action: Action) -> bool:
-    """Do it and say what came of it."""
+async def perform(screen: ViewScreen, action: Action, *, undoes: bool = False) -> bool:
+    """Do it and say what came of it, and how it is undone where it can be; what `undoes` something is no step of its own."""
     screen.notice("asked the backend…", Tone.MUTED)
+    sweep = screen.services.feed.sweeps.rows.find(action.name) if isinstance(action, ResumeSweep) else None
+    step = step_of(action, paused=sweep is not None and sweep_status(sweep).reason == "Paused")
     try:
         outcome = await screen.services.backend.act(action)
     except NodusError as error:
         screen.notice(f"! {error.detail}", Tone.BAD)
         return False
-    screen.notice(("✓ " if outcome.changed else "· ") + outcome.message, Tone.GOOD if outcome.changed else Tone.MUTED)
+    if outcome.changed and not undoes:
+        screen.services.history.did(step)
+    undoable = outcome.changed and not undoes and step.action is not None
+    told = Span(("✓ " if outcome.changed else "· ") + outcome.message, Tone.GOOD if outcome.changed else Tone.MUTED)
+    screen.tell(line(told, *((muted("  "), *screen.hint("undo", " undoes it")) if undoable else ())))
     screen.show()
     return True
+
+
+async def undo(screen: ViewScreen) -> None:
+    """Take back the last thing that the person did, or say why that cannot be; the next time the one before."""
+    history = screen.services.history
+    while (step := history.take()) is not None:
+        if step.why_not:
+            screen.notice(f"{step.what[:1].upper()}{step.what[1:]} cannot be undone: {step.why_not}.", Tone.WARN)
+            return
+        if step.action is not None:
+            await perform(screen, step.action.model_copy(update=_stamp(screen)), undoes=True)
+            return
+        if step.back is not None and step.back():
+            screen.notice(f"Undone: {step.what}.", Tone.GOOD)
+            return
+    screen.notice("Nothing is left to be undone.", Tone.MUTED)
 
 
 async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:

@@ -339,6 +339,13 @@ class ViewScreen(Screen[None]):
         """Go to a view by its name."""
         await self.app.run_action("jump")
 
+    async def do_undo(self) -> None:
+        """Take back the last thing that was done."""
+        # Imported here: it stands on this module.
+        from nodus_tui.screens.acting import undo  # noqa: PLC0415
+
+        await undo(self)
+
     def do_notices(self) -> None:
         """List everything that was told."""
         # Imported here: it knows the views.

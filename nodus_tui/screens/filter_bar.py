@@ -63,6 +63,21 @@ class FilterBar(Vertical):
         self._hint(muted(filter_help(self._fields())))
         self.query_one(Input).focus()
 
+    @property
+    def text(self) -> str:
+        """The filter that holds, as it was typed; empty for none."""
+        return self.active.text if self.active is not None else ""
+
+    def put(self, text: str) -> None:
+        """Filter by a text that held before."""
+        parsed = parse_filter(text, self._fields())
+        with self.prevent(Input.Changed):
+            self.query_one(Input).value = text
+        self.active, self._wrong = parsed if parsed.conditions else None, False
+        self.set_class(self.active is not None, "-open")
+        self._hint()
+        self._apply(self.active)
+
     def _hint(self, *spans: Span) -> None:
         self.query_one("#hint", SpanBlock).show(lambda width: clipped((line(*spans),), width, _HELP_LINES) if spans else ())
 

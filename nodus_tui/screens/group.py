@@ -119,10 +119,9 @@ class GroupScreen(TableScreen[AgentRun]):
             self._followed = self.table.cursor_key
 
     def on_line_table_cursor_moved(self) -> None:
-        """Whoever moves the cursor wants it there."""
+        """Whoever moves the cursor wants it there. What is shown then is shown by the class above, whose handler is called as well."""
         if self.following and self.table.cursor_key != self._followed:
             self.following = False
-        self.show()
 
     def do_follow_runs(self) -> None:
         """Let the cursor go along with what changed last, or stay."""

@@ -1,7 +1,7 @@
 """What a screen may ask of the application around it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.view_state.key_actions import Situation
+from nodus_tui.view_state.undoing import History
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Services:
 
     launch_file: Callable[[str], None]
     """Shows the estimate of a spec file, from where it is launched."""
+
+    history: History = field(default_factory=History)
+    """What the person did, so that it can be undone where that can be."""
 
     def playback(self) -> Playback | None:
         """How the showing of a recording stands; None where what is shown is the present."""

@@ -4,8 +4,9 @@ A view of this kind says what its rows are, what stands in the detail, and what 
 knows no kind of resource.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from textual.app import ComposeResult
 
@@ -18,11 +19,14 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Item
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.rows import Rows, SortKey
+from nodus_tui.view_state.undoing import Step
 from nodus_tui.view_state.views import Trait, views_with
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import PICKED, LineTable
 from nodus_tui.widgets.span_block import SpanBlock
+
+Arrangement = TypeVar("Arrangement")
 
 
 class RowsScreen(ViewScreen):
@@ -36,6 +40,24 @@ class RowsScreen(ViewScreen):
     def on_line_table_cursor_moved(self) -> None:
         """Another row is selected."""
         self.show()
+
+    def run_action_id(self, action_id: str) -> None:
+        """Do an action; what it did to the order or to what is picked can be undone."""
+        table = self.active_table
+        order, picked = table.rows.order, table.picked_keys
+        super().run_action_id(action_id)
+        if action_id != "undo" and self.is_attached and self.active_table is table:
+            if table.rows.order != order:
+                self.services.history.did(Step("the order of the rows", back=partial(self._back, table.order_by, order)))
+            if table.picked_keys != picked:
+                self.services.history.did(Step("what was picked", back=partial(self._back, table.pick_these, picked)))
+
+    def _back(self, put: Callable[[Arrangement], None], before: Arrangement) -> bool:
+        if not self.is_attached:
+            return False
+        put(before)
+        self.show()
+        return True
 
     def do_sort(self) -> None:
         """Sort by the next column."""
@@ -116,6 +138,8 @@ class TableScreen(RowsScreen, Generic[Item]):
     def __init__(self, services: Services, source: TableSource[Item]) -> None:
         super().__init__(services)
         self.source = source
+        self._filtered = ""
+        """The filter that was kept last, as it was typed."""
 
     # What a view says of itself
 
@@ -278,7 +302,11 @@ class TableScreen(RowsScreen, Generic[Item]):
         self.do_open()
 
     def on_filter_bar_closed(self) -> None:
-        """Back to the rows."""
+        """Back to the rows; the filter that was there before can be had again."""
+        bar = self.part("filter", FilterBar)
+        before, self._filtered = self._filtered, bar.text
+        if before != bar.text:
+            self.services.history.did(Step("the filter", back=partial(self._back, self._refilter, before)))
         self.table.focus()
         self.show()
 
@@ -291,6 +319,10 @@ class TableScreen(RowsScreen, Generic[Item]):
         item = self.table.cursor_item
         if item is not None:
             self.open_item(item)
+
+    def _refilter(self, text: str) -> None:
+        self._filtered = text
+        self.part("filter", FilterBar).put(text)
 
     def do_filter(self) -> None:
         """Type a filter."""

@@ -289,6 +289,14 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     *_JUMPS,
     KeyAction("theme", ("t",), "theme", "Choose the colours; each theme is shown as you move to it.", _LIVE, footer=False),
     KeyAction(
+        "undo",
+        ("U",),
+        "undo",
+        "Undo the last thing that you did, where it can be: pauses, filters, orders, picks; or say why it cannot.",
+        _LIVE,
+        footer=False,
+    ),
+    KeyAction(
         "notices",
         ("N",),
         "notices",

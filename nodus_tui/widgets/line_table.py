@@ -41,6 +41,20 @@ class _Drawn:
     picked: bool
 
 
+_MOST_MADE = 500
+"""Rows whose cells are kept: more than any terminal shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made(Generic[Item]):
+    """The cells of a row, and what they were made of."""
+
+    item: Item
+    second: int
+    placed: tuple[Placed[Item], ...]
+    cells: tuple[Line, ...]
+
+
 class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
     """A table over `Rows`. Call `show(now)` when the rows may have changed."""
 
@@ -99,6 +113,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """What was picked, shown or not: what the filter hides for a while is picked again when it is back."""
         self._anchor: str | None = None
         """The row that was picked last: a range goes from there."""
+        self._made: dict[str, _Made[Item]] = {}
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
         self.lines_refreshed = 0
@@ -145,8 +160,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
                 self.refresh()
 
     def repaint(self) -> None:
-        """Everything looks otherwise: another theme."""
+        """Everything looks otherwise: another theme, or another window of time."""
         self._drawn = []
+        self._made.clear()
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -225,10 +241,22 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             return None
         key = self.rows.key_at(index)
         item = self.rows.item(key)
-        self.rows_made += 1
-        cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
+        cells = self._cells_of(key, item)
         mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
         return _Drawn(key, cells, mark, key in self._picked)
+
+    def _cells_of(self, key: str, item: Item) -> tuple[Line, ...]:
+        """The cells of a row, made again only where the item, the second or the columns are others: no cell tells less than a second."""
+        second = int(self.now.timestamp())
+        made = self._made.get(key)
+        if made is not None and made.item is item and made.second == second and made.placed is self._placed:
+            return made.cells
+        if len(self._made) > _MOST_MADE:
+            self._made.clear()
+        self.rows_made += 1
+        cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
+        self._made[key] = _Made(item, second, self._placed, cells)
+        return cells
 
     def _refresh_changed(self) -> None:
         height = self.size.height
@@ -323,10 +351,16 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.move_to(len(self.rows) - 1)
 
     def move_to(self, index: int) -> None:
-        """Select the row at a place, or the nearest there is, and bring it into view."""
+        """Select the row at a place, or the nearest there is, and bring it into view. Its two lines are painted at once."""
+        before, top = self._cursor_index, self.scroll_offset.y
         self._set_cursor(max(0, min(index, len(self.rows) - 1)))
         self._scroll_to_cursor()
-        self._refresh_changed()
+        if self.scroll_offset.y != top:
+            self._refresh_changed()
+            return
+        for at in {before, self._cursor_index}:
+            if 0 <= at - top < self.size.height - 1:
+                self._refresh_line(at - top + 1)
 
     def select(self, key: str) -> None:
         """Select a row by its key, where it is shown."""
@@ -335,14 +369,27 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             self.move_to(index)
 
     def _scroll_to_cursor(self) -> None:
+        """Scrolling sends every line anew. A table that scrolled with each key would never catch up over a thin link: a step over the edge
+        scrolls half a page, a longer way as far as it must.
+        """
         page = max(1, self.size.height - 1)
-        top = self.scroll_offset.y
-        if self._cursor_index < top:
-            self.scroll_to(y=self._cursor_index, animate=False)
-        elif self._cursor_index >= top + page:
-            self.scroll_to(y=self._cursor_index - page + 1, animate=False)
+        top, at = self.scroll_offset.y, self._cursor_index
+        if at < top:
+            self.scroll_to(y=max(0, top - page // 2) if at == top - 1 and page > 1 else at, animate=False)
+        elif at >= top + page:
+            self.scroll_to(y=top + page // 2 if at == top + page and page > 1 else at - page + 1, animate=False)
 
     # Order
+
+    @property
+    def picked_keys(self) -> frozenset[str]:
+        """The keys of all rows that are picked, shown or not."""
+        return frozenset(self._picked)
+
+    def pick_these(self, keys: frozenset[str]) -> None:
+        """Have these rows picked and no others."""
+        self._picked, self._anchor = set(keys), None
+        self._refresh_changed()
 
     def sort_by(self, key: str, *, further: bool = False) -> None:
         """Sort by a column, alone or behind those by which the rows are sorted already; by the same one again turns its order round."""

@@ -207,7 +207,7 @@ class NodusApp(App[int], inherit_bindings=False):
         entry = destination(name)
         if which:
             self.push_screen(SweepScreen(self.services, which) if name == "sweep" else GroupScreen(self.services, which))
-        elif entry is not None and entry.view is not CampaignsScreen.VIEW:
+        elif entry is not None and entry.view is not CampaignsScreen.VIEW and not (entry.here and self.in_browser):
             self.push_screen(make_screen(entry, self.services))
 
     def on_unmount(self) -> None:
@@ -417,7 +417,7 @@ class NodusApp(App[int], inherit_bindings=False):
             if action_id is not None:
                 screen.run_action_id(action_id)
 
-        self.push_screen(JumpDialog(screen.VIEW, self.clock), chosen)
+        self.push_screen(JumpDialog(screen.VIEW, self.clock, self.situation()), chosen)
 
     def action_go_to(self, name: str) -> None:
         """Go to a view by its name: back to it where it lies below the one that is open, so that the way back never grows in a circle."""

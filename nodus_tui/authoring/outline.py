@@ -4,6 +4,7 @@ It goes by indentation and by the brackets of one line, so it knows its way in a
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -64,20 +65,26 @@ class Outline:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = tuple(lines)
         self.starts = document_starts(self.lines)
-        ends = [*self.starts[1:], len(self.lines)]
-        self._documents = [_read(self.lines, start, end) for start, end in zip(self.starts, ends, strict=True)]
+        self._ends = [*self.starts[1:], len(self.lines)]
+        self._read: dict[int, _Document] = {}
+
+    def _document(self, index: int) -> "_Document":
+        # A document is read when it is asked for: a text may have thousands, and mostly one of them matters.
+        if index not in self._read:
+            self._read[index] = _read(self.lines, self.starts[index], self._ends[index])
+        return self._read[index]
 
     def document_at(self, row: int) -> int:
         """Which document a line belongs to."""
-        return max((index for index, start in enumerate(self.starts) if start <= row), default=0)
+        return max(0, bisect_right(self.starts, row) - 1)
 
     def value(self, document: int, *path: str | int) -> str:
         """What stands behind a field; empty where it is not there."""
-        for entry in self._documents[document].entries:
+        for entry in self._document(document).entries:
             if entry.path == path:
                 return entry.value.strip("\"'")
         # `metadata: {name: x}` on one line.
-        for entry in self._documents[document].entries:
+        for entry in self._document(document).entries:
             if entry.path == path[:-1] and entry.value.startswith("{"):
                 inner = re.search(rf"[{{,]\s*{re.escape(str(path[-1]))}\s*:\s*([^,}}]*)", entry.value)
                 return inner[1].strip().strip("\"'") if inner else ""
@@ -94,7 +101,7 @@ class Outline:
 
     def siblings(self, document: int, path: Path) -> frozenset[str]:
         """The fields that a mapping has already."""
-        inside = (entry.path for entry in self._documents[document].entries if entry.path[:-1] == path)
+        inside = (entry.path for entry in self._document(document).entries if entry.path[:-1] == path)
         return frozenset(each[-1] for each in inside if isinstance(each[-1], str))
 
     def place(self, row: int, column: int) -> Place:
@@ -103,11 +110,11 @@ class Outline:
         text = self.lines[row] if row < len(self.lines) else ""
         before = text[:column]
         nowhere = Place((), "none", "", column, document)
-        if row in self._documents[document].texts or _comment_start(before) is not None:
+        if row in self._document(document).texts or _comment_start(before) is not None:
             return nowhere
         stack = _Stack()
         for entry_row in range(self.starts[document], min(row, len(self.lines))):
-            if entry_row not in self._documents[document].texts:
+            if entry_row not in self._document(document).texts:
                 stack.take(self.lines[entry_row], entry_row)
         return _typed(stack, before, document)
 

@@ -140,9 +140,9 @@ class Palette(ActionChooser):
 class JumpDialog(ActionChooser):
     """The views that can be gone to from a view, those of what is selected there included."""
 
-    def __init__(self, view: View, now: Callable[[], datetime]) -> None:
+    def __init__(self, view: View, now: Callable[[], datetime], situation: Situation = USUAL) -> None:
         names = {each.value for each in View}
-        views = (action for action in actions_of(view) if action.id in names)
+        views = (action for action in actions_of(view, situation) if action.id in names)
         super().__init__(views, now, "which view?")
 
 

@@ -96,6 +96,7 @@ _JUMPS = tuple(
         entry.help,
         tuple(view for view in _LIVE if view is not entry.view),
         footer=False,
+        here=entry.here,
     )
     for entry in destinations()
 )

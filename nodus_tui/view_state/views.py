@@ -74,6 +74,8 @@ class ViewEntry:
     """The letter that opens it from every live view, as Textual names keys; empty for none."""
     help: str = ""
     """A sentence for help and palette: what it shows."""
+    here: bool = False
+    """It shows files of the machine that the console runs on: not for somebody in a browser."""
     also: tuple[str, ...] = ()
     """Other names that `:` takes."""
 
@@ -156,6 +158,7 @@ VIEWS: tuple[ViewEntry, ...] = (
         screen="nodus_tui.screens.specs:SpecsScreen",
         key="F",
         help="Show the spec files here and the examples: what is in each, whether it is valid, and whether it is applied.",
+        here=True,
         also=("files", "examples"),
     ),
     ViewEntry(View.SPEC, "Editor of a spec", frozenset()),

@@ -287,3 +287,12 @@ async def test_at_the_width_of_two_the_estimate_stands_beside_the_text(folder: P
         await pilot.resize_terminal(80, 24)
         await settled(app, pilot)
         assert app.screen.query_one("#side").display is False
+
+
+async def test_a_browser_has_no_part_in_the_files_of_the_machine(folder: Path) -> None:
+    async with console(ScriptedBackend(), in_browser=True, first_view="specs", size=(120, 30)) as (app, pilot):
+        assert not isinstance(app.screen, SpecsScreen)
+        await press(app, pilot, "F")
+        assert "A browser has no part in the files" in screen_text(app)
+        await press(app, pilot, "colon", *"spec")
+        assert "Show the spec files" not in screen_text(app)

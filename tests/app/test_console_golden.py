@@ -245,6 +245,11 @@ async def compare(view: str, keys: tuple[str, ...], backend: ScriptedBackend, si
         if keys:
             await press(app, pilot, *keys)
         shown = screen_text(app) + "\n"
+    agreed(view, shown, size)
+
+
+def agreed(view: str, shown: str, size: tuple[int, int]) -> None:
+    """What is shown is what was agreed on, and fits."""
     path = GOLDEN / f"{view}-{size[0]}x{size[1]}.txt"
     if os.environ.get("NODUS_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

@@ -1,10 +1,10 @@
 """What a group spends in a minute, and what it comes to at its end: estimates from its runs, told with what they assume. Pure."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
+from math import inf
 
-from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -12,21 +12,18 @@ from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.figures import forecast_text, seconds_between, span_text
 from nodus_tui.view_state.run_columns import run_status
 
-WINDOW = timedelta(minutes=5)
+WINDOW_SECONDS = 300.0
 """How far back the burn rate looks."""
+_NANO = Decimal("0.000000001")
 _SHORTEST = 20.0
 """Seconds of a group's life below which a rate would say nothing."""
 _LEAST_ANSWERED = 3
 """Cases that must have come to an answer before the others are forecast from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Spell:
-    """When a run was paid for, and how much. Its money is spread evenly over that time: calls are not known one by one here."""
-
-    start: datetime
-    end: datetime | None
-    nano: int
+_Spell = tuple[float, float, float]
+"""When a run was paid for, as POSIX seconds (without end while it goes on), and how many dollars. Its money is spread evenly over that
+time: calls are not known one by one here. Floats, for thousands are looked at with each frame, and an estimate bears them."""
 
 
 class Pace:
@@ -34,42 +31,48 @@ class Pace:
 
     def __init__(self) -> None:
         self._spells: dict[str, _Spell] = {}
-        self._unfinished: dict[str, int] = {}
-        self._begun_nano = 0
+        self._unfinished: dict[str, Decimal] = {}
+        self._begun = Decimal(0)
 
     def clear(self) -> None:
         """Forget all runs."""
         self._spells.clear()
         self._unfinished.clear()
-        self._begun_nano = 0
+        self._begun = Decimal(0)
 
     def take(self, run: AgentRun) -> None:
         """A run as it stands now; one whose case another took over still spent what it spent."""
-        status = run_status(run)
-        self.forget(run.name)
-        own = nano_from_usd(status.cost_usd - status.carried_usd)
+        status, name = run_status(run), run.name
+        own = status.cost_usd - status.carried_usd
         if status.started_at is not None and own > 0:
-            self._spells[run.name] = _Spell(status.started_at, status.ended_at or status.rested_at, own)
+            end = status.ended_at or status.rested_at
+            self._spells[name] = (status.started_at.timestamp(), inf if end is None else end.timestamp(), float(own))
+        else:
+            self._spells.pop(name, None)
+        before = self._unfinished.pop(name, None)
+        if before is not None:
+            self._begun -= before
         if status.current and not status.phase.ended:
-            nano = self._unfinished[run.name] = nano_from_usd(status.cost_usd)
-            self._begun_nano += nano
+            self._unfinished[name] = status.cost_usd
+            self._begun += status.cost_usd
 
     def forget(self, name: str) -> None:
         """The run is gone."""
         self._spells.pop(name, None)
-        self._begun_nano -= self._unfinished.pop(name, 0)
+        self._begun -= self._unfinished.pop(name, Decimal(0))
 
     def burn(self, status: AgentGroupStatus, now: datetime) -> tuple[Decimal, float] | None:
         """US dollars a minute over the last seconds, and over how many; None where nothing goes on, or too little is known."""
         if status.phase is not GroupPhase.RUNNING or status.started_at is None:
             return None
-        begins = max(now - WINDOW, status.started_at)
-        window = seconds_between(begins, now)
+        window = min(WINDOW_SECONDS, seconds_between(status.started_at, now))
         if window < _SHORTEST:
             return None
-        self._spells = {name: spell for name, spell in self._spells.items() if spell.end is None or spell.end > now - WINDOW}
-        spent = sum(_within(spell, begins, now) for spell in self._spells.values())
-        return usd_from_nano(int(spent * 60 / window)), window
+        until = now.timestamp()
+        oldest = until - WINDOW_SECONDS
+        self._spells = {name: spell for name, spell in self._spells.items() if spell[1] > oldest}
+        spent = sum(_within(spell, until - window, until) for spell in self._spells.values())
+        return Decimal(round(spent * 60 / window, 9)).quantize(_NANO), window
 
     def at_the_end(self, status: AgentGroupStatus) -> Decimal | None:
         """What the group will have spent on models, if its open cases cost as much as those that came to an answer; None while too few
@@ -78,18 +81,17 @@ class Pace:
         answered = status.coverage.scored + status.verdicts.get(Reason.ANSWERED.value, 0)
         if status.phase.ended or not status.pending or status.mean_run_usd is None or answered < _LEAST_ANSWERED:
             return None
-        more = status.mean_run_usd * status.pending - usd_from_nano(self._begun_nano)
+        more = status.mean_run_usd * status.pending - self._begun
         return status.money.model_usd + max(Decimal(0), more)
 
 
-def _within(spell: _Spell, begins: datetime, now: datetime) -> float:
+def _within(spell: _Spell, begins: float, now: float) -> float:
     """The part of a spell's money that falls between two moments."""
-    end = min(spell.end or now, now)
-    whole = seconds_between(spell.start, end)
-    part = seconds_between(max(spell.start, begins), end)
-    if whole <= 0:
-        return float(spell.nano) if begins <= end else 0.0
-    return spell.nano * part / whole
+    start, ended, usd = spell
+    end = min(ended, now)
+    if end <= start:
+        return usd if begins <= end else 0.0
+    return usd * max(0.0, end - max(start, begins)) / (end - start)
 
 
 def pace_forms(pace: Pace, status: AgentGroupStatus, left: float | None, now: datetime) -> tuple[Line, ...]:

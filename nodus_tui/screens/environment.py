@@ -35,8 +35,9 @@ class _TaskPane(LazyPane):
         """Whether it does now."""
         return self.scroll_offset.y + 2 * self.size.height >= self.text.total
 
-    def _paint_changes(self) -> None:
-        super()._paint_changes()
+    def paint_changes(self) -> None:
+        """Each time that is the moment to look."""
+        super().paint_changes()
         if self.near:
             self.post_message(self.Near())
 

@@ -1,8 +1,8 @@
 """Regenerate screenshots/ from the running console: `python scripts/screenshots.py [FOLDER]`.
 
 The console runs on the embedded backend with the simulated demonstration campaign, in a state folder that is thrown away. Each view is
-shown at 80×24 and at 120×40: the group while it runs and when it has stalled at its caps, which takes about a minute, the latter once in
-each theme. Then a sweep over two
+shown at 80×24 and at 120×40: the group while it runs, with its queue, its timeline and what-if, and when it has stalled at its caps, which
+takes about a minute, the latter once in each theme. Then a sweep over two
 simulated models is shown as a grid, as a table, and with two of its cells compared. Last a few agents work with tools in sandboxes of this
 machine, beside two Sandboxes on their own, so that those, a run with tool calls and its files can be shown.
 """
@@ -213,6 +213,11 @@ async def _show(backend: Backend, folder: Path) -> None:
     async with app.run_test(size=SIZES[-1]) as pilot:
         await _until_worth_seeing(app, pilot, stalled=False)
         await _shoot(app, pilot, folder, "group")
+        for key, view in (("w", "queue"), ("T", "timeline"), ("M", "what-if")):
+            await pilot.press(key)
+            await pilot.pause(0.5)
+            await _shoot(app, pilot, folder, view)
+        await pilot.press("escape", "escape", "escape")
         await _until_worth_seeing(app, pilot, stalled=True)
         await _select_waiting(app, pilot)
         await _shoot(app, pilot, folder, "group-stalled")

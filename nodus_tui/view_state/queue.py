@@ -192,10 +192,11 @@ class QueueState:
         for wanted, orders in runs.waiting.items():
             bundle = f"{name}/{wanted}"
             whole = len(orders) <= FOLD_FROM or bundle in self.unfolded
-            made += [waiter(order, bundle) for order in (orders if whole else orders[:FOLD_SHOWN])]
+            shown = [waiter(order, bundle) for order in (orders if whole else orders[:FOLD_SHOWN])]
+            made += shown
             if not whole:
                 first, last = waiter(orders[FOLD_SHOWN], bundle), waiter(orders[-1], bundle)
-                made.append(bundle_of(first, last, len(orders) - FOLD_SHOWN))
+                made.append(bundle_of(shown, first, last, len(orders) - FOLD_SHOWN))
         return made
 
     def _wanted(self) -> Iterable[Waiter]:

@@ -1,6 +1,6 @@
 """One that waits: who, for what, since when, until when. Made from runs, groups, jobs, Sandboxes and sweeps alike. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -72,6 +72,8 @@ class Waiter:
     count: int = 1
     """How many wait in this row: runs of a bundle, cells of a sweep, cases of a group."""
     cost: Decimal = Decimal(0)
+    behind: str = ""
+    """Of a bundle: the order of the row behind which it stands, the last of those that are told by themselves."""
     bundle: str = ""
     """The bundle that it is, or that it was taken out of; empty for none."""
     case: int = 0
@@ -84,7 +86,8 @@ class Waiter:
     @property
     def order(self) -> str:
         """By which the queue is sorted: who is next, of several who waits longest; the same whatever came in which order."""
-        return f"{self.end.order + (self.ahead or 0) * 1e-3:018.3f} {self.since.timestamp():018.3f} {self.group}/{self.case:06d} {self.key}"
+        own = f"{self.end.order + (self.ahead or 0) * 1e-3:018.3f} {self.since.timestamp():018.3f} {self.group}/{self.case:06d} {self.key}"
+        return max(own, f"{self.behind} more") if self.behind else own
 
 
 def when_of(until: datetime | None, kind: UntilKind, other: When = UNKNOWN) -> When:
@@ -173,8 +176,8 @@ def waiter_of_run(run: AgentRun, *, stalled: bool, start: When | None, ahead: in
     )
 
 
-def bundle_of(head: Waiter, last: Waiter, count: int) -> Waiter:
-    """The row in which those are told together that wait for the same as others before them, from the first of them to the last."""
+def bundle_of(shown: Sequence[Waiter], head: Waiter, last: Waiter, count: int) -> Waiter:
+    """The row in which those are told together that wait for the same as the `shown` ones before them: from `head` to `last`."""
     ends = sorted((head.end, last.end), key=lambda end: end.order)
     return replace(
         head,
@@ -183,6 +186,7 @@ def bundle_of(head: Waiter, last: Waiter, count: int) -> Waiter:
         end=ends[0],
         last=ends[1] if ends[0] != ends[1] else None,
         count=count,
+        behind=max((each.order for each in shown), default=""),
     )
 
 

@@ -204,17 +204,24 @@ def row_words(row: WhatIfRow, now: datetime) -> tuple[Line, ...]:
     if row.idle:
         return ()
     value = f"maxActive {found.max_active:,}"
+    ends = "comes to a stop" if found.stranded else "ends"
     if row.end is None:
         first = line(strong(value), ": when the group ends is not known before the first run has come to an answer.")
     elif row.is_present:
-        first = line(strong(value), f", as now: it ends {end_text(row, now)}, in {left_text(row)}.")
+        first = line(strong(value), f", as now: it {ends} {end_text(row, now)}, in {left_text(row)}.")
     else:
-        first = line(strong(value), f": it ends {end_text(row, now)}, {_compared(row)}.")
+        first = line(strong(value), f": it {ends} {end_text(row, now)}, {_compared(row)}.")
     peak = f"At most {found.peak_active:,} go at once and reserve {_money(found.peak_reserved)}"
     empty = f", and the cap admits only {found.admitted:,} at once as it stands: the slots above that stay empty."
     cap = empty if found.held_by_cap else "."
     stranded = (
-        (line(Span(f"{found.stranded:,} never start, whatever maxActive is: the cap has no room for them.", Tone.WARN)),)
+        (
+            line(
+                Span(
+                    f"{found.stranded:,} never start, whatever maxActive is, unless the cap is raised: it has no room for them.", Tone.WARN
+                )
+            ),
+        )
         if found.stranded
         else ()
     )

@@ -69,7 +69,7 @@ def test_a_row_of_the_table_says_who_waits_for_what_since_when_and_until_when() 
         waiter_of_run(run(number, RunPhase.PENDING, Reason.WAITING_FOR_SLOT), stalled=False, start=late, ahead=number, bundle="hello/x")
         for number in range(4)
     ]
-    told = queue_table([made[0], bundle_of(made[1], made[3], 3)], NOW)
+    told = queue_table([made[0], bundle_of(made[:1], made[1], made[3], 3)], NOW)
     titles, first, rest = told.splitlines()
     assert titles.split()[:3] == ["WHO", "GROUP", "KIND"]
     assert "~03:45" in first

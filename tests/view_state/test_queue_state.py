@@ -114,6 +114,18 @@ def test_many_of_one_group_and_reason_are_told_in_one_row_that_unfolds() -> None
     assert len(state.rows) == 38
 
 
+def test_a_bundle_stands_behind_those_of_its_own_that_are_told_by_themselves() -> None:
+    pauses = [9, 2, 7, 1, 1, 1, 1, 1]
+    runs = [
+        going(case, reason=Reason.RATE_LIMITED, message="a pause", until=NOW + timedelta(seconds=seconds))
+        for case, seconds in enumerate(pauses, start=1)
+    ]
+    by_hand = [run(case, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED) for case in range(20, 30)]
+    keys = [each.key for each in shown(queue(*runs, *by_hand))]
+    assert keys[:4] == ["run/fleet-0002-a1", "run/fleet-0003-a1", "run/fleet-0001-a1", "more/fleet/Running/RateLimited"]
+    assert keys[4:] == [f"run/fleet-{case:04d}-a1" for case in (20, 21, 22)] + ["more/fleet/Waiting/MaxCostReached"]
+
+
 def test_groups_jobs_sandboxes_and_cells_of_sweeps_wait_in_the_same_queue() -> None:
     state = queue(
         pending(1, Reason.BUDGET_EXCEEDED, of="resting"),

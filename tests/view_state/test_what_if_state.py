@@ -65,7 +65,7 @@ def test_fewer_at_once_end_later_than_now_and_that_is_said() -> None:
     assert present.end is not None
     assert fewer.end > present.end
     assert "later than now" in plain(row_words(fewer, NOW)[0])
-    assert plain(row_words(present, NOW)[0]).startswith("maxActive 10, as now: it ends ~14:")
+    assert plain(row_words(present, NOW)[0]).startswith("maxActive 10, as now: it comes to a stop ~14:")
 
 
 def test_a_group_whose_cap_is_too_small_says_how_many_never_start() -> None:

@@ -32,8 +32,8 @@ from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.catalogue import make_screen
-from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.columns_dialog import COLUMNS_CSS
+from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog

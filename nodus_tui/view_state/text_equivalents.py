@@ -27,4 +27,3 @@ TEXT_EQUIVALENTS: dict[View, tuple[str, ...]] = {
     View.ESTIMATE: ("estimate --file FILE",),
 }
 """View → what follows `nodus-tui`; the first shows what the view shows at once, others go on or tell more."""
-

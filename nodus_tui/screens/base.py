@@ -180,9 +180,14 @@ class ViewScreen(Screen[None]):
         """What the person presses for an action, as a sentence names it."""
         return key_words(action_id, self.services.situation())
 
+    def key_offered(self, action_id: str) -> str:
+        """The same; empty for what may not be done from there."""
+        return "" if refusal(action_by_id(action_id), self.services.situation()) else self.key(action_id)
+
     def hint(self, action_id: str, words: str = "") -> Line:
-        """The key of an action as the person has it, and what it does; a click on it does it."""
-        return hint(self.key(action_id), words, f"do('{action_id}')")
+        """The key of an action as the person has it, and what it does; a click on it does it. Nothing for who may not do it from there."""
+        key = self.key_offered(action_id)
+        return hint(key, words, f"do('{action_id}')") if key else ()
 
     def _status_lines(self, width: int) -> tuple[Line, ...]:
         connection = self.services.feed.connection

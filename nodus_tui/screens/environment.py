@@ -109,7 +109,7 @@ class EnvironmentScreen(ViewScreen):
         row, now = self.row, self.services.now()
         most = _SHORT_FACT_LINES if self.has_class("-short") else _FACT_LINES
         if row is not None:
-            self.part("facts", SpanBlock).show(lambda width: clipped(environment_facts(row, now, self.key), width, most))
+            self.part("facts", SpanBlock).show(lambda width: clipped(environment_facts(row, now, self.key_offered), width, most))
         elif self.services.environments.state.loaded:
             gone = line(f"There is no environment {self.environment_name} any more. ", *self.hint("back", " goes back."))
             self.part("facts", SpanBlock).show(lambda _width: (gone,))

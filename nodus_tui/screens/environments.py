@@ -66,7 +66,7 @@ class EnvironmentsScreen(TableScreen[EnvironmentRow]):
 
     def detail(self, item: EnvironmentRow, width: int) -> Sequence[Line]:  # noqa: ARG002 - the lines are broken by who asks
         """The selected one in words."""
-        return environment_facts(item, self.services.now(), self.key)
+        return environment_facts(item, self.services.now(), self.key_offered)
 
     def nothing(self) -> tuple[Line, ...]:
         """How the first one comes about."""

@@ -320,14 +320,17 @@ def _of(record: GoldRecord) -> str:
 
 
 def check_lines(row: EnvironmentRow, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
-    """The last gold check, or the one that goes on, with the tasks at fault."""
+    """The last gold check, or the one that goes on, with the tasks at fault. The key is empty for who may start none."""
     faults: Sequence[GoldCase]
     if row.check is not None:
         faults = row.check.faults
-        head = line(muted("gold check: "), check_span(row, now), muted(f"; {key('gold_check')} ends it"))
+        ends = f"; {key('gold_check')} ends it" if key("gold_check") else ""
+        head = line(muted("gold check: "), check_span(row, now), muted(ends))
     elif (record := row.checked) is not None:
         faults = record.faults
         head = line(muted("gold check: "), check_span(row, now), muted(_of(record)))
+    elif not key("gold_check"):
+        return (line(muted("never checked")),)
     else:
         does = " puts reference solutions and empty answers through its grader"
         return (line(muted("never checked: "), Span(key("gold_check"), Tone.KEY, "do('gold_check')"), muted(does)),)

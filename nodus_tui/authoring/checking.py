@@ -39,7 +39,9 @@ class Checked:
 
 async def read_alone(name: str, data: bytes, folder: Path | None) -> ReadSpecs:
     """What the text says by itself; read in a thread, for a long one takes its time."""
-    return await asyncio.to_thread(read_specs, [SpecSource(name, data, folder)])
+    # The bytes of a file's name may be no text.
+    printable = name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return await asyncio.to_thread(read_specs, [SpecSource(printable, data, folder)])
 
 
 async def check(backend: Backend, name: str, data: bytes, folder: Path | None, *, minutes: Decimal | None) -> Checked:

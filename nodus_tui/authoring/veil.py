@@ -22,15 +22,18 @@ class Veil:
         self._taken = set(text)
 
     def shown(self, text: str) -> str:
-        """The text as it is edited. It has as many characters as the true one."""
+        """The text as it is edited. It has as many characters as the true one. Raises ValueError for what no file could hold."""
         if text.isascii() and (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()):
             return text
+        self._taken.update(text)
         made: list[str] = []
         marks = 0
         for char in text:
             mark = unicodedata.category(char) in {"Mn", "Me", "Mc"}
             marks = marks + 1 if mark else 0
-            made.append(char if _harmless(char, mark=mark) and marks <= _MAX_MARKS else self._stand_in(char))
+            # What stands for something already cannot stand for itself too.
+            free = ord(char) not in self._true and marks <= _MAX_MARKS
+            made.append(char if free and _harmless(char, mark=mark) else self._stand_in(char))
         return "".join(made)
 
     def true(self, text: str) -> str:
@@ -38,6 +41,8 @@ class Veil:
         return text.translate(self._true) if self._true else text
 
     def _stand_in(self, char: str) -> str:
+        if unicodedata.category(char) == "Cs":
+            raise ValueError("half of a pair of characters is in it, which no file can hold")
         if char not in self._standing:
             own = chr(0x2400 + ord(char)) if ord(char) < 0x20 else chr(0x2421) if char == "\x7f" else ""
             spare = (own, *map(chr, _SPARE)) if own else tuple(map(chr, _SPARE))

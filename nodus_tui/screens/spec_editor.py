@@ -350,11 +350,11 @@ class SpecEditor(ViewScreen):
     async def _take_disk(self) -> None:
         try:
             read = await asyncio.to_thread(read_text, self.path)
-        except TextFileError as error:
+            self.editing.show_text(read.text)
+        except (TextFileError, ValueError) as error:
             self.notice(f"! {error}.", Tone.BAD)
             return
         self.now_is(self.path, read)
-        self.editing.show_text(read.text)
         self.notice(f"{self.path.name} was changed on disk: it is shown as it is there now.", Tone.INFO)
 
     def now_is(self, path: Path, read: ReadText) -> None:

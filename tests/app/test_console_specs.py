@@ -307,3 +307,17 @@ async def test_a_browser_has_no_part_in_the_files_of_the_machine(folder: Path) -
         assert "A browser has no part in the files" in screen_text(app)
         await press(app, pilot, "colon", *"spec")
         assert "Show the spec files" not in screen_text(app)
+
+
+async def test_names_of_files_are_shown_safely_whatever_bytes_they_have(folder: Path) -> None:
+    (folder / "agent.yaml").unlink()
+    (folder / "a\x1b]0;x\x07\udcff[b].yaml").write_text(GOOD.replace("adder", "Bad Name"), encoding="utf-8")
+    async with console(ScriptedBackend(), size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: "! 1 fault" in screen_text(app))
+        assert not {"\x1b", "\x07", "\udcff"} & {*wire_text(app)}
+        await press(app, pilot, "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecEditor) and not app.screen.busy)
+        await press(app, pilot, "x")
+        await until(app, pilot, lambda: not app.screen.busy)
+        assert not {"\x1b", "\x07", "\udcff"} & {*wire_text(app)}

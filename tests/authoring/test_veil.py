@@ -16,7 +16,6 @@ from nodus_tui.text import safe_text
         "\u202eevil\u2066",
         "a\u200db\ufe0f",
         "z" + "\u0301" * 40,
-        "\udc80",
         "👍🏽",
     ],
 )
@@ -48,3 +47,15 @@ def test_what_is_put_in_later_is_veiled_too() -> None:
     veil = Veil("a: b")
     assert veil.true(veil.shown("\x1b[31m")) == "\x1b[31m"
     assert "\x1b" not in veil.shown("\x1b[31m")
+
+
+def test_half_a_character_is_refused_for_no_file_can_hold_it() -> None:
+    with pytest.raises(ValueError, match="no file can hold"):
+        Veil("").shown("a\udc80")
+
+
+@given(st.lists(st.text(alphabet="a\x1b\x00\u241b\u2400\u25a0\u202e"), max_size=5))
+def test_whatever_is_put_in_one_after_the_other_comes_back_as_it_was(texts: list[str]) -> None:
+    veil = Veil()
+    shown = [veil.shown(text) for text in texts]
+    assert [veil.true(text) for text in shown] == texts

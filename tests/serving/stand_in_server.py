@@ -9,11 +9,13 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 FOLDER = Path(sys.argv[1])
+DYING = threading.Lock()
 
 
 def there(name: str) -> bool:
@@ -48,9 +50,10 @@ class Handler(BaseHTTPRequestHandler):
         note("calls", f"{asked['model']} {self.headers.get('authorization', '-')} {said}")
         while there("hold"):
             time.sleep(0.02)
-        if there("die"):
-            (FOLDER / "die").unlink(missing_ok=True)
-            os.kill(os.getpid(), signal.SIGKILL)
+        with DYING:  # No other call is answered meanwhile.
+            if there("die"):
+                (FOLDER / "die").unlink(missing_ok=True)
+                os.kill(os.getpid(), signal.SIGKILL)
         results = [str(each["content"]) for each in asked["messages"] if each["role"] == "tool"]
         if results and there("die-later"):
             (FOLDER / "die-later").unlink(missing_ok=True)

@@ -15,6 +15,8 @@ from nodus_tui.view_state.run_columns import run_status
 WINDOW_SECONDS = 300.0
 """How far back the burn rate looks."""
 _NANO = Decimal("0.000000001")
+_MANY = 500
+"""Runs from which on the rate is worked out once a second, and not with every frame."""
 _SHORTEST = 20.0
 """Seconds of a group's life below which a rate would say nothing."""
 _LEAST_ANSWERED = 3
@@ -33,12 +35,15 @@ class Pace:
         self._spells: dict[str, _Spell] = {}
         self._unfinished: dict[str, Decimal] = {}
         self._begun = Decimal(0)
+        self._told: tuple[int, tuple[Decimal, float]] | None = None
+        """The rate of one second, where there are many runs."""
 
     def clear(self) -> None:
         """Forget all runs."""
         self._spells.clear()
         self._unfinished.clear()
         self._begun = Decimal(0)
+        self._told = None
 
     def take(self, run: AgentRun) -> None:
         """A run as it stands now; one whose case another took over still spent what it spent."""
@@ -69,10 +74,13 @@ class Pace:
         if window < _SHORTEST:
             return None
         until = now.timestamp()
+        if len(self._spells) >= _MANY and self._told is not None and self._told[0] == int(until):
+            return self._told[1]
         oldest = until - WINDOW_SECONDS
         self._spells = {name: spell for name, spell in self._spells.items() if spell[1] > oldest}
         spent = sum(_within(spell, until - window, until) for spell in self._spells.values())
-        return Decimal(round(spent * 60 / window, 9)).quantize(_NANO), window
+        self._told = (int(until), (Decimal(round(spent * 60 / window, 9)).quantize(_NANO), window))
+        return self._told[1]
 
     def at_the_end(self, status: AgentGroupStatus) -> Decimal | None:
         """What the group will have spent on models, if its open cases cost as much as those that came to an answer; None while too few

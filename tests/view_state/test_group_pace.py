@@ -49,6 +49,19 @@ def test_too_little_is_known_at_the_beginning_and_nothing_is_spent_at_rest() -> 
     assert pace.burn(status_of(group(started_at=None)), NOW) is None
 
 
+def test_with_many_runs_the_rate_is_that_of_the_second() -> None:
+    pace = Pace()
+    for case in range(600):
+        pace.take(spending(1, "0.01", name=f"r-{case}"))
+    before = pace.burn(FLEET, NOW)
+    pace.take(spending(1, "5", name="r-0"))
+    assert pace.burn(FLEET, NOW) == before
+    after = pace.burn(FLEET, NOW + timedelta(seconds=1))
+    assert before is not None
+    assert after is not None
+    assert after[0] > before[0]
+
+
 def test_at_the_end_open_cases_cost_what_answered_ones_did_less_what_they_have_spent() -> None:
     pace = Pace()
     assert pace.at_the_end(FLEET) == Decimal("1.20") + 58 * Decimal("0.02")

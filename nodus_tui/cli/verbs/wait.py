@@ -1,4 +1,4 @@
-"""`wait`: until a group, a job or a sweep has ended, or stands stalled, or a Sandbox runs. It starts the workspace's scheduler where none runs."""
+"""`wait`: until a group, a job or a sweep has ended or stands stalled, or a Sandbox runs. It starts the scheduler where none runs."""
 
 from datetime import timedelta
 

@@ -12,7 +12,7 @@ from nodus_tui.authoring.checking import check
 from nodus_tui.authoring.differences import difference_lines, differences
 from nodus_tui.authoring.drafts import Drafts
 from nodus_tui.authoring.finding import found_files
-from nodus_tui.authoring.text_file import NoFileError, TextFileError, read_text
+from nodus_tui.authoring.text_file import NO_FILE, NoFileError, Stamp, TextFileError, read_text, stamp_of
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.screens import spec_opening
 from nodus_tui.screens.base import bindings_of
@@ -38,6 +38,8 @@ class SpecsScreen(TableScreen[SpecRow]):
         self.drafts = Drafts(services.drafts)
         self._looking = False
         self._look_anew = False
+        self._stamps: dict[str, Stamp] = {}
+        """What each file was when it was checked: it is not checked again before it is another, or was opened from here."""
 
     def headline(self) -> Line:
         """How many there are, and how many ask for something."""
@@ -86,8 +88,7 @@ class SpecsScreen(TableScreen[SpecRow]):
                 self.state.found(rows)
                 self.show()
                 for row in rows:
-                    self.state.put(await self._checked(row))
-                    self.show()
+                    await self._check(row)
         finally:
             self._looking = False
 
@@ -101,6 +102,18 @@ class SpecsScreen(TableScreen[SpecRow]):
         # Text that was never saved has no file yet: its draft is all that there is.
         rows += [SpecRow(str(path), path.name, draft=True) for path in sorted(drafts - known) if not path.exists()]
         return rows
+
+    async def _check(self, row: SpecRow) -> None:
+        try:
+            stamp = await asyncio.to_thread(stamp_of, Path(row.path))
+        except TextFileError:
+            stamp = NO_FILE
+        known = self.state.rows.find(row.path)
+        if known is not None and known.checked and stamp.exists and self._stamps.get(row.path) == stamp:
+            return
+        self.state.put(await self._checked(row))
+        self._stamps[row.path] = stamp
+        self.show()
 
     async def _checked(self, row: SpecRow) -> SpecRow:
         path = Path(row.path)
@@ -116,10 +129,12 @@ class SpecsScreen(TableScreen[SpecRow]):
 
     def open_item(self, item: SpecRow) -> None:
         """Edit it."""
+        self._stamps.pop(item.path, None)
         self.run_worker(spec_opening.open_file(self, Path(item.path), example=item.example), exit_on_error=True)
 
     def do_look_again(self) -> None:
-        """Look at the files again."""
+        """Look at the files again, and check each."""
+        self._stamps.clear()
         self.look()
 
     async def do_new_spec(self) -> None:
@@ -132,6 +147,7 @@ class SpecsScreen(TableScreen[SpecRow]):
         if item is None:
             await super().do_launch()
         else:
+            self._stamps.pop(item.path, None)
             self.services.launch_file(item.path)
 
     async def do_differences(self) -> None:

@@ -321,3 +321,26 @@ async def test_names_of_files_are_shown_safely_whatever_bytes_they_have(folder: 
         await press(app, pilot, "x")
         await until(app, pilot, lambda: not app.screen.busy)
         assert not {"\x1b", "\x07", "\udcff"} & {*wire_text(app)}
+
+
+async def test_a_file_that_is_as_it_was_is_not_checked_again_unless_it_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = ScriptedBackend()
+    asked: list[str] = []
+
+    async def apply(bundle, **options):
+        asked.extend(document.file for document in bundle)
+        return await ScriptedBackend.apply(backend, bundle, **options)
+
+    monkeypatch.setattr(backend, "apply", apply)
+    (folder / "other.yaml").write_text(GOOD.replace("adder", "other"), encoding="utf-8")
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: not app.screen.busy)
+        assert asked == ["agent.yaml", "other.yaml"]
+        (folder / "other.yaml").write_text(GOOD.replace("adder", "another"), encoding="utf-8")
+        app.screen.look()
+        await until(app, pilot, lambda: not app.screen.busy)
+        assert asked[2:] == ["other.yaml"]
+        await press(app, pilot, "r")
+        await until(app, pilot, lambda: not app.screen.busy)
+        assert asked[3:] == ["agent.yaml", "other.yaml"]

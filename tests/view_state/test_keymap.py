@@ -101,7 +101,11 @@ def test_ids_of_actions_and_moves_are_one_name_space() -> None:
 
 def test_the_example_of_the_document_has_no_fault(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "console.md").read_text(encoding="utf-8")
-    [example] = [part.partition("```")[0] for part in text.split("```yaml\n")[1:] if part.startswith("console:")]
+    [example] = [
+        part.partition("```")[0]
+        for part in text.split("```yaml\n")[1:]
+        if part.startswith("console:") and "keys:" in part.partition("```")[0]
+    ]
     assert keymap(example, tmp_path)["up"] == ("i", "up")
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
+from rich.console import RenderableType
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
@@ -19,7 +20,7 @@ from textual.timer import Timer
 from textual.worker import WorkerFailed
 
 from nodus_tui.appearance import Appearance
-from nodus_tui.connect import expected_config_path, open_backend
+from nodus_tui.connect import chosen_way, expected_config_path, open_backend
 from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.console_settings import console_settings
 from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
@@ -28,6 +29,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
+from nodus_tui.last_places import LastPlaces, Place
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
@@ -36,6 +38,7 @@ from nodus_tui.screens.columns_dialog import COLUMNS_CSS
 from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.screens.last_place import go_to_place, place_of
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.launch_check import Target
 from nodus_tui.screens.palette import JumpDialog, Palette
@@ -150,9 +153,14 @@ class NodusApp(App[int], inherit_bindings=False):
         """Times that data was painted: what tests count."""
         self.looks = Appearance(ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, memory, wishes)
         self._visits = Visits(self.looks.memory)
+        self._places = LastPlaces(self.looks.memory)
+        self._place = Place(CampaignsScreen.VIEW)
+        """Where the person left."""
         replayed = isinstance(backend, Replayed)
         self._ask_what_was = not replayed
         """Whether it is still to be told what ended since the last visit."""
+        self._goes_back = not (replayed or starts_anew or first_view or start_at)
+        """Whether the place of the last visit is still to be gone to."""
         self._notify: NotifyBy = "none" if in_browser or replayed else self.settings.notify
         self._own_filters = line_filters(self.looks)
         self._looking_at_themes = bool(theme_folders)
@@ -214,6 +222,8 @@ class NodusApp(App[int], inherit_bindings=False):
         """What ends from now on is told the next time."""
         if self.info is not None and self.services.playback() is None:
             self._visits.end(self.info.workspace, self.clock())
+            if not self.starts_anew:
+                self._places.leave(self._here(), self._place)
 
     def on_resize(self, event: Resize) -> None:
         """Dialogs go by the room that there is."""
@@ -236,6 +246,7 @@ class NodusApp(App[int], inherit_bindings=False):
             if notes:
                 self.screen.notice("; ".join(notes), Tone.WARN)
         self._tell_of_themes()
+        self._go_back()
 
     async def look_who_works(self) -> None:
         """Ask the backend who does the work now, and tell where that has changed; what is known stays known where it cannot say."""
@@ -295,8 +306,27 @@ class NodusApp(App[int], inherit_bindings=False):
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
             self.screen.show()
+        self._go_back()
         self._tell_news()
         # Under a dialog nothing is painted; the view shows everything when it comes back.
+
+    def _here(self) -> str:
+        """Which workspace this is: two machines may have one of the same name."""
+        return f"{chosen_way().url} {self.info.workspace if self.info is not None else ''}".strip()
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave; where that was is known only before the views are torn down."""
+        self._place = place_of(screen for screen in self.screen_stack if isinstance(screen, ViewScreen))
+        super().exit(result, return_code, message)
+
+    def _go_back(self) -> None:
+        """Once it is known what there is: go to where the last visit ended, unless the person has gone elsewhere meanwhile."""
+        if not self._goes_back or self.info is None or not self.feed.campaigns.loaded:
+            return
+        self._goes_back = False
+        place = self._places.last(self._here())
+        if place is not None and isinstance(self.screen, CampaignsScreen):
+            self.run_worker(go_to_place(self.screen, place), exit_on_error=True)
 
     def _tick(self) -> None:
         screen = self.screen

@@ -9,6 +9,7 @@ import click
 
 from nodus_tui.cli.failures import say
 from nodus_tui.contract.backend import Backend
+from nodus_tui.view_state.views import destination, destinations
 
 if TYPE_CHECKING:
     from nodus_tui.recording.recording_backend import RecordingBackend
@@ -33,11 +34,16 @@ def has_terminal() -> bool:
     return not _lacking()
 
 
-def open_console(*, record_to: str | None = None) -> int:
+def open_console(*, record_to: str | None = None, at: str = "") -> int:
     """The console on the user's workspace; gives its exit code. Raises UsageError without a terminal.
 
-    With `record_to`, what it shows is written to that file, which must be new.
+    With `record_to`, what it shows is written to that file, which must be new; `at` is where it begins. Raises UsageError where there is no
+    such view.
     """
+    name, _, which = at.partition("/")
+    if at and (name not in {"group", "sweep"} if which else destination(name) is None):
+        known = ", ".join(entry.view.value for entry in destinations())
+        raise click.UsageError(f"--at takes a view ({known}), group/NAME or sweep/NAME")
     if lacking := _lacking():
         raise click.UsageError(lacking)
     # Checked before the import: a configuration that names no file is told without loading a screen.
@@ -61,7 +67,7 @@ def open_console(*, record_to: str | None = None) -> int:
 
     shown: list[bool] = []
     recordings: list[RecordingBackend] = []
-    code = run_console(options, reach)
+    code = run_console(options, reach, first_view=at)
     if recordings:
         from nodus_tui.cli.recordings import tell_recorded  # noqa: PLC0415 - see above
 

@@ -96,10 +96,13 @@ class VerbGroup(click.Group):
 @click.option("--theme", metavar="NAME", default="", help="The console's colours, this time; `t` in the console lists and keeps them.")
 @click.option("--ascii", "only_ascii", is_flag=True, help="The console draws nothing but ASCII.")
 @click.option("--no-mouse", is_flag=True, help="The console leaves the mouse to the terminal.")
+@click.option(
+    "--at", metavar="VIEW", default="", help="Where the console begins: a view, group/NAME or sweep/NAME; else where it was left."
+)
 @click.option("--record", "record_to", type=click.Path(dir_okay=False), metavar="FILE", help="The console writes down what it shows.")
 @click.pass_context
 def cli(
-    ctx: click.Context, url: str | None, record_to: str | None, theme: str, *, in_process: bool, only_ascii: bool, no_mouse: bool
+    ctx: click.Context, url: str | None, record_to: str | None, theme: str, at: str, *, in_process: bool, only_ascii: bool, no_mouse: bool
 ) -> None:
     """The console for agent eval campaigns: launch, watch, cap, and read verdicts with their error bars.
 
@@ -118,7 +121,9 @@ def cli(
     if ctx.invoked_subcommand is None:
         from nodus_tui.cli.console import open_console  # noqa: PLC0415 - the console is imported only when it is opened
 
-        ctx.exit(open_console(record_to=record_to))
+        ctx.exit(open_console(record_to=record_to, at=at))
+    if at:
+        raise click.UsageError("--at belongs to the console; `nodus-tui web --view VIEW` says it for a browser")
     if record_to is not None:
         raise click.UsageError("--record belongs to the console; `nodus-tui record FILE` records without one")
 

@@ -98,6 +98,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.now = now
         self.cursor_key: str | None = None
         self._cursor_index = 0
+        self._awaited = ""
+        """The key of a row that is to be selected as soon as it is there."""
         self._placed: tuple[Placed[Item], ...] = ()
         self._placed_for = -1
         self._drawn: list[_Drawn | None] = []
@@ -191,6 +193,11 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def _settle_cursor(self) -> None:
         """Keep the cursor on its item wherever that went; where it is gone, stay at its place."""
+        if self._awaited and (there := self.rows.index_of(self._awaited)) is not None:
+            self._awaited = ""
+            self._set_cursor(there)
+            # How far it scrolls is known after the layout.
+            self.call_after_refresh(self._scroll_to_cursor)
         index = self.rows.index_of(self.cursor_key) if self.cursor_key is not None else None
         if index is None:
             index = min(self._cursor_index, len(self.rows) - 1)
@@ -352,6 +359,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def move_to(self, index: int) -> None:
         """Select the row at a place, or the nearest there is, and bring it into view. Its two lines are painted at once."""
+        self._awaited = ""
         before, top = self._cursor_index, self.scroll_offset.y
         self._set_cursor(max(0, min(index, len(self.rows) - 1)))
         self._scroll_to_cursor()
@@ -367,6 +375,11 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         index = self.rows.index_of(key)
         if index is not None:
             self.move_to(index)
+
+    def await_row(self, key: str) -> None:
+        """Select a row now or when it comes, unless the person selects another one before."""
+        self._awaited = key
+        self.show(self.now)
 
     def _scroll_to_cursor(self) -> None:
         """Scrolling sends every line anew. A table that scrolled with each key would never catch up over a thin link: a step over the edge

@@ -150,3 +150,11 @@ def test_every_view_has_its_text_which_exists_and_is_documented(view: View) -> N
         options = {option for parameter in found.params for option in parameter.opts}
         assert {word for word in rest if word.startswith("--")} <= options, command
         assert f"`{command}`" in documented
+
+
+@pytest.mark.parametrize(("arguments", "words"), [(("--at", "nowhere"), "--at takes a view"), (("--at", "job/x"), "--at takes a view")])
+def test_where_the_console_begins_must_be_a_view(nodus: Nodus, arguments: tuple[str, ...], words: str) -> None:
+    told = nodus(*arguments)
+    assert told.exit_code == Exit.USAGE
+    assert words in told.stderr
+    assert "belongs to the console" in nodus(*arguments, "get", "groups").stderr

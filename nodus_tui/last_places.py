@@ -1,0 +1,46 @@
+"""Where a person was when they left the console, by workspace, so that it opens there again. It knows the memory and no screen."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from nodus_tui.console_memory import ConsoleMemory
+from nodus_tui.view_state.views import View
+
+_FACT = "places"
+_MOST = 50
+"""Workspaces that are remembered."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A view, what it shows, and the selected row."""
+
+    view: View
+    name: str = ""
+    """Of the group, run, job or other thing that the view is of; empty for a view of all."""
+    row: str = ""
+    """The key of the selected row; empty where there is none."""
+
+
+class LastPlaces:
+    """The places of earlier visits."""
+
+    def __init__(self, memory: ConsoleMemory) -> None:
+        self._memory = memory
+
+    def last(self, workspace: str) -> Place | None:
+        """Where the last visit ended; None for the first one, and where what was kept is no place (any more)."""
+        kept = self._memory.get(_FACT)
+        found = kept.get(workspace) if isinstance(kept, dict) else None
+        if not isinstance(found, dict):
+            return None
+        view, name, row = (str(found.get(field, "")) for field in ("view", "name", "row"))
+        return Place(View(view), name, row) if view in set(View) else None
+
+    def leave(self, workspace: str, place: Place) -> None:
+        """This visit ends there. Where that cannot be kept, the next one begins with the campaigns; nobody needs to hear of it."""
+        kept = self._memory.get(_FACT)
+        others = [(name, at) for name, at in kept.items() if name != workspace] if isinstance(kept, dict) else []
+        fact: JsonValue = {"view": place.view.value, "name": place.name, "row": place.row}
+        self._memory.keep(_FACT, dict([*others[-(_MOST - 1) :], (workspace, fact)]))

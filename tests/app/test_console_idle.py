@@ -11,6 +11,7 @@ from textual.message_pump import MessagePump
 from textual.timer import Timer
 
 from nodus_tui.app import NodusApp
+from nodus_tui.view_state.views import VIEWS
 
 BEATS = 3
 
@@ -37,6 +38,10 @@ async def test_where_nothing_happens_nothing_is_written(stop: str, monkeypatch: 
         await settled(app, pilot)
         assert frames
         monkeypatch.undo()
+
+
+def test_every_registered_view_is_among_the_places() -> None:
+    assert {entry.view for entry in VIEWS} == {stop.view for stop in STOPS.values() if not stop.once}
 
 
 async def beat(app: NodusApp, pilot: Driver) -> None:

@@ -112,6 +112,7 @@ class GroupScreen(TableScreen[AgentRun]):
         self._follow()
 
     def _follow(self) -> None:
+        self._stay_where_moved()
         newest = self.state.newest
         if self.following and newest is not None and newest != self.table.cursor_key and self.state.rows.shows(newest):
             self.table.select(newest)
@@ -120,8 +121,12 @@ class GroupScreen(TableScreen[AgentRun]):
 
     def on_line_table_cursor_moved(self) -> None:
         """Whoever moves the cursor wants it there. What is shown then is shown by the class above, whose handler is called as well."""
-        if self.following and self.table.cursor_key != self._followed:
-            self.following = False
+        self._stay_where_moved()
+
+    def _stay_where_moved(self) -> None:
+        """A row that is gone, or that the filter hides, moved the cursor by itself."""
+        moved = self.table.cursor_key != self._followed and (self._followed is None or self.state.rows.shows(self._followed))
+        self.following = self.following and not moved
 
     def do_follow_runs(self) -> None:
         """Let the cursor go along with what changed last, or stay."""

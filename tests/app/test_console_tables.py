@@ -185,3 +185,14 @@ async def test_campaigns_are_killed_together() -> None:
         await press(app, pilot, "a", "x", *"2", "tab", "tab", "enter")
         await settled(app, pilot)
         assert {action.name for action in backend.acted} == {"one", "two"}
+
+
+async def test_who_picks_rows_while_the_cursor_follows_moves_it() -> None:
+    backend = fleet()
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "f")
+        backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running"))
+        await settled(app, pilot)
+        await press(app, pilot, "space", "space")
+        assert [run.spec.case for run in app.screen.table.picked_items()] == [8, 9]
+        assert "following" not in screen_text(app)

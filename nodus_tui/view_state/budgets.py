@@ -8,7 +8,7 @@ from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import NOTHING, bar, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import budget_after
@@ -77,9 +77,25 @@ def _end_order(budget: Budget) -> float | None:
 _STATE_ORDER = {sign: place for place, sign in enumerate(BUDGET_SIGNS.values())}
 
 BUDGET_COLUMNS: tuple[Column[Budget], ...] = (
-    Column("name", "NAME", 11, lambda budget, _now: line(strong(budget.name)), lambda budget: budget.name, grow=20, least=6),
+    Column(
+        "name",
+        "NAME",
+        11,
+        lambda budget, _now: line(strong(budget.name)),
+        lambda budget: budget.name,
+        grow=20,
+        least=6,
+        measure=Measure.TEXT,
+    ),
     Column("state", "STATE", 10, lambda budget, _now: sign_of(budget).spans(), lambda budget: _STATE_ORDER[sign_of(budget)]),
-    Column("bar", "SPENT|LEFT", 10, lambda budget, _now: used_bar(budget, 10), lambda budget: _spent(budget) / budget.spec.limit_usd),
+    Column(
+        "bar",
+        "SPENT|LEFT",
+        10,
+        lambda budget, _now: used_bar(budget, 10),
+        lambda budget: _spent(budget) / budget.spec.limit_usd,
+        measure=Measure.SHARE,
+    ),
     Column(
         "used",
         "USED",
@@ -87,6 +103,7 @@ BUDGET_COLUMNS: tuple[Column[Budget], ...] = (
         lambda budget, _now: line(Span(used_text(budget), _bar_tone(budget) if sign_of(budget).word != "Open" else Tone.PLAIN)),
         lambda budget: _spent(budget) / budget.spec.limit_usd,
         right=True,
+        measure=Measure.SHARE,
     ),
     Column(
         "spent",
@@ -99,10 +116,21 @@ BUDGET_COLUMNS: tuple[Column[Budget], ...] = (
         right=True,
         shorter=lambda budget, _now: shorter_money_of(_spent(budget), budget.spec.limit_usd),
         least=9,
+        measure=Measure.MONEY,
     ),
     Column("ends", "ENDS IN", 7, _ends, _end_order, priority=2, right=True),
-    Column("action", "ACTION", 6, lambda budget, _now: line(budget.spec.action), lambda budget: budget.spec.action, priority=3),
-    Column("scope", "SCOPE", 10, lambda budget, _now: line(muted(scope_text(budget))), scope_text, priority=1, grow=120),
+    Column(
+        "action",
+        "ACTION",
+        6,
+        lambda budget, _now: line(budget.spec.action),
+        lambda budget: budget.spec.action,
+        priority=3,
+        measure=Measure.TEXT,
+    ),
+    Column(
+        "scope", "SCOPE", 10, lambda budget, _now: line(muted(scope_text(budget))), scope_text, priority=1, grow=120, measure=Measure.TEXT
+    ),
 )
 
 
@@ -116,7 +144,7 @@ class BudgetsState:
     """All budgets, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Budget] = Rows(BUDGET_COLUMNS, sort="used", descending=True)
+        self.rows: Rows[Budget] = Rows(BUDGET_COLUMNS, sort="used", descending=True, searchable=searchable_budget)
         self.cursor = -1
         self.loaded = False
 
@@ -142,7 +170,7 @@ class BudgetsState:
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the budgets that a filter keeps, or all."""
-        self.rows.keep_only((lambda budget: chosen.keeps(searchable_budget(budget))) if chosen and chosen.conditions else None)
+        self.rows.filter(chosen)
 
     def moving(self) -> bool:
         """Whether the end of some period comes nearer."""

@@ -525,8 +525,13 @@ class NodusApp(App[int], inherit_bindings=False):
             return None
         going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
         going += [sweep.name for sweep in self.feed.sweeps.going()]
-        going += self.feed.boxes.going()
+        boxes = self.feed.boxes.going()
         jobs = self.feed.jobs.going()
+        if boxes and not going and not jobs and self.info is not None and self.info.scheduler_elsewhere:
+            one = len(boxes) == 1
+            ends = f"`nodus-tui kill sandbox/{safe_text(boxes[0])}` ends it" if one else "`nodus-tui kill sandbox/NAME` ends one"
+            return f"nodus-tui: {_named(boxes)} {'runs' if one else 'run'} on and {'costs' if one else 'cost'} until the end; {ends}"
+        going += boxes
         if self.info is None or self.info.scheduling or not going:
             # Jobs need no scheduler: they go on by themselves in any case.
             return f"nodus-tui: jobs go on in the background ({_named(jobs)}); `nodus-tui` shows them again" if jobs else None

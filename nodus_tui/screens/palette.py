@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from nodus_tui.view_state.cells import Span, Tone, line, muted
+from nodus_tui.view_state.cells import Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of
 from nodus_tui.view_state.key_names import shown_key
@@ -88,8 +88,11 @@ class ActionChooser(ModalScreen[str | None]):
 
     def _show_whole(self) -> None:
         """The sentence of the selected action, which its row may have cut off."""
-        action = self.query_one(LineTable).cursor_item
-        said = line(muted(action.help)) if isinstance(action, KeyAction) else line(Span("Nothing has that name.", Tone.WARN))
+        table = self.query_one(LineTable)
+        action = table.cursor_item
+        # That there are more than the table has room for is told in words: a scrollbar alone is easily missed.
+        place = f"{table.place_text}  "
+        said = line(strong(place), muted(action.help)) if isinstance(action, KeyAction) else line(Span("Nothing has that name.", Tone.WARN))
         self.query_one("#whole", SpanBlock).show(lambda width: clipped((said,), width, _HELP_LINES))
 
     def _offer(self, actions: Iterable[KeyAction]) -> None:

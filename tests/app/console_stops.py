@@ -5,16 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from budget_records import some_budgets
-from console_driver import Driver, settled
+from console_driver import Driver, painted, settled
 from console_records import every_kind_of_run, group
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
 from queue_records import queue_world
 from result_worlds import judged_world, result_world
 from scripted_backend import ScriptedBackend
-from test_console_golden import box_world, gpu_world, job_world, tool_world, world
 from test_console_journeys import SPEC, estimate
 from test_console_sweeps import world as sweep_world
+from worlds import box_world, gpu_world, job_world, tool_world, world
 
 from nodus_tui.app import NodusApp
 from nodus_tui.screens.base import ViewScreen
@@ -76,6 +76,7 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
             await settled(app, pilot)
         else:
             await pilot.press(key)
+            await painted(app)
     async with asyncio.timeout(30):
         # Spec files are read beside the screen, and the editor opens when its file was.
         while stop.view in {View.SPECS, View.SPEC} and (_view(app) is not stop.view or any(map(_busy, app.screen_stack))):
@@ -95,6 +96,7 @@ def _busy(screen: object) -> bool:
 _GROUP = ("j", "enter")
 _RUN = (*_GROUP, "j", "j", "j", "j", "enter")
 _RESULTS = ("slash", *"plain", "enter", "v")
+_FAILED = ("s", "t", "a", "t", "e", "colon", *"failed")
 _SWEEP = ("W", "down", "enter")
 
 STOPS: dict[str, Stop] = {
@@ -122,11 +124,15 @@ STOPS: dict[str, Stop] = {
     "run, found": Stop(tool_world, ("enter", "enter", "slash", *"values", "enter", "n"), View.RUN, once=True),
     "run with tools": Stop(tool_world, ("enter", "enter", "pagedown"), View.RUN),
     "run with tools, whole": Stop(tool_world, ("enter", "enter", "pagedown", "o"), View.RUN, once=True),
+    "run with tools, working": Stop(tool_world, ("enter", "j", "enter"), View.RUN, once=True),
     "files": Stop(tool_world, ("enter", "enter", "f"), View.RUN),
     "files, save": Stop(tool_world, ("enter", "enter", "f", "j", "enter"), View.RUN, once=True),
     "jobs": Stop(job_world, ("J",), View.JOBS),
     "jobs, none": Stop(bare_world, ("J",), View.JOBS, once=True),
+    "jobs, filtered": Stop(job_world, ("J", "slash", *_FAILED, "enter"), View.JOBS, once=True),
+    "jobs, filtered out": Stop(job_world, ("J", "slash", *"qqqq", "enter"), View.JOBS, once=True),
     "job": Stop(job_world, ("J", "end", "enter"), View.JOB),
+    "job, ended": Stop(job_world, ("J", "slash", *"train", "enter", "enter"), View.JOB, once=True),
     "job, kill": Stop(job_world, ("J", "end", "x"), View.JOBS, once=True),
     "gpus": Stop(gpu_world, ("d",), View.GPUS),
     "gpus, processes": Stop(gpu_world, ("d", "j", "j", "enter"), View.GPUS, once=True),
@@ -163,6 +169,7 @@ STOPS: dict[str, Stop] = {
     "spec": Stop(world, ("F", "c", *"Budget", "enter"), View.SPEC),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
+    "notices": Stop(world, ("N",), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),
     "palette, typed": Stop(world, ("ctrl+p", *"ex"), View.CAMPAIGNS, once=True),
     "jump": Stop(world, ("colon",), View.CAMPAIGNS, once=True),

@@ -9,8 +9,8 @@ from console_driver import Driver, console, press, screen_text, settled
 from console_records import every_kind_of_run, group
 from environment_records import environment_world
 from scripted_backend import ScriptedBackend
-from test_console_golden import job_world
 from test_console_sweeps import world as sweep_world
+from worlds import job_world
 
 from nodus_tui.app import NodusApp
 from nodus_tui.console_memory import ConsoleMemory

@@ -11,7 +11,6 @@ from console_records import changed
 from result_records import cases, group_of, results_of
 from result_worlds import CAREFUL, JUDGED, PLAIN, judged_world, result_world
 from scripted_backend import UNREACHABLE
-from test_console_golden import compare
 from test_console_sweeps import world as sweep_world
 
 from nodus_tui.app import NodusApp
@@ -295,19 +294,3 @@ async def test_a_training_job_s_results_file_is_written_as_it_is(tmp_path: Path,
         await press(app, pilot, "o", "enter")
         await until_said(app, pilot, "held-out.csv")
         assert (tmp_path / "held-out.csv").read_text(encoding="utf-8").startswith("TASK,METRIC,VALUE,SE,SAMPLES\n")
-
-
-VIEWS = {
-    "results": (result_world, (*RESULTS, "j", "j", "j", "right")),
-    "results-job": (result_world, ("J", "end", "v")),
-    "results-judged": (judged_world, ("J", "slash", *"arithmetic", "enter", "v")),
-    "results-compared": (result_world, COMPARED),
-    "results-choice": (result_world, (*RESULTS, "c")),
-}
-
-
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("view", VIEWS)
-async def test_the_view_of_results_looks_as_agreed(view: str, size: tuple[int, int]) -> None:
-    world, keys = VIEWS[view]
-    await compare(view, keys, world(), size)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from console_driver import console, press, screen_text, settled, wire_text
 from scripted_backend import ScriptedBackend
-from test_console_golden import agreed
 from textual.events import Key
 
 from nodus_tui.authoring.drafts import Draft, Drafts
@@ -81,16 +80,6 @@ async def test_files_are_listed_with_what_is_in_them_and_how_they_stand(folder: 
         assert "✓ applied" in shown
         assert "other.yaml" not in shown
         assert "4 files · 1 with faults" in shown
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_the_editor_looks_as_agreed(folder: Path, size: tuple[int, int]) -> None:
-    (folder / "agent.yaml").write_text(GOOD + "  maxTurns: 0  # too few\n  tools:\n  - bash\n", encoding="utf-8")
-    async with console(ScriptedBackend(), size=size) as (app, pilot):
-        editor = await editing(app, pilot)
-        await press(app, pilot, "ctrl+n")
-        await until(app, pilot, lambda: not editor.busy)
-        agreed("spec", screen_text(app) + "\n", size)
 
 
 async def test_an_empty_folder_says_how_the_first_file_comes_about(folder: Path) -> None:

@@ -1,0 +1,60 @@
+"""Every view and dialog as pictures at 80×24, 120×40 and 200×60, and every theme once, compared with what a person found good.
+
+`NODUS_UPDATE_GOLDEN=1 pytest tests/app/test_console_pictures.py` makes them anew: look at the difference before committing it, and at
+`python scripts/screenshots.py` for how it looks to the eye.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from console_driver import console
+from console_stops import STOPS, Stop, go_to
+from pictures import picture
+
+from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
+from nodus_tui.view_state.views import View
+
+FOLDER = Path(__file__).parent / "pictures"
+PLACES = [name for name, stop in STOPS.items() if stop.view is not View.SPECS]
+"""The list of spec files names the folder that it stands in, which is another in each test."""
+SIZES = ((80, 24), (120, 40), (200, 60))
+THEMES = sorted(_shelf.themes) if (_shelf := ThemeShelf((packaged_folder(),))).read() else []
+_UPDATES = bool(os.environ.get("NODUS_UPDATE_GOLDEN"))
+
+
+def compare(name: str, shown: str) -> None:
+    path = FOLDER / f"{name}.txt"
+    if _UPDATES:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert path.exists(), f"no picture of {name} yet: see the first lines of this file"
+    assert shown == path.read_text(encoding="utf-8"), name
+
+
+def slug(stop: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", stop.lower())
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("stop", PLACES)
+async def test_each_place_looks_as_agreed(stop: str, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with console(STOPS[stop].world(), size=size) as (app, pilot):
+        await go_to(app, pilot, STOPS[stop])
+        compare(f"{slug(stop)}-{size[0]}x{size[1]}", picture(app))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_each_theme_looks_as_agreed(theme: str) -> None:
+    group: Stop = STOPS["group"]
+    async with console(group.world(), size=(120, 40), settings=ConsoleSettings(theme=theme)) as (app, pilot):
+        await go_to(app, pilot, group)
+        compare(f"theme-{slug(theme)}", picture(app))
+
+
+def test_no_picture_is_left_of_what_is_gone() -> None:
+    wanted = {f"{slug(stop)}-{width}x{height}" for stop in PLACES for width, height in SIZES} | {f"theme-{slug(theme)}" for theme in THEMES}
+    assert {path.stem for path in FOLDER.iterdir()} == wanted

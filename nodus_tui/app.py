@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
-from textual.events import Resize
+from textual.events import Event, Key, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.timer import Timer
 from textual.worker import WorkerFailed
@@ -29,6 +29,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
+from nodus_tui.key_gate import KeyGate
 from nodus_tui.last_places import LastPlaces, Place
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
@@ -107,6 +108,7 @@ class NodusApp(App[int], inherit_bindings=False):
         wishes: Wishes = NO_WISHES,
     ) -> None:
         self._own_filters: tuple[LineFilter, ...] = ()
+        self._key_gate = KeyGate(self, super().on_event)
         super().__init__()
         self.animation_level = "none"
         self.backend = backend
@@ -224,6 +226,13 @@ class NodusApp(App[int], inherit_bindings=False):
             self._visits.end(self.info.workspace, self.clock())
             if not self.starts_anew:
                 self._places.leave(self._here(), self._place)
+
+    async def on_event(self, event: Event) -> None:
+        """Keys go one after the other; all else as Textual does it."""
+        if isinstance(event, Key) and not event.is_forwarded:
+            self._key_gate.take(event)
+        else:
+            await super().on_event(event)
 
     def on_resize(self, event: Resize) -> None:
         """Dialogs go by the room that there is."""

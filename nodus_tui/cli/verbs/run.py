@@ -83,8 +83,8 @@ def command(
         raise click.UsageError("a Sandbox lives as long as its scheduler, and --in-process ends with this command: leave it out")
 
     async def ask(backend: Backend) -> int:
-        outcome = await backend.apply(bundle, author=author())
         with signals_kept():
+            outcome = await backend.apply(bundle, author=author())
             await _refuse_older_agents(backend, bundle)
             servers = _servers(bundle)
             return await (_leave(backend, outcome, output, servers) if detach else _wait_for_all(backend, outcome, options, servers))

@@ -71,7 +71,7 @@ class EnvironmentsScreen(TableScreen[EnvironmentRow]):
     def nothing(self) -> tuple[Line, ...]:
         """How the first one comes about."""
         return (
-            line("This backend brings no environments, and none was applied."),
+            line("No environment is there: this backend brings none, and none was applied."),
             line(muted("in a shell:  nodus-tui apply -f FILE   with an Environment in it")),
         )
 

@@ -228,12 +228,12 @@ class TableScreen(RowsScreen, Generic[Item]):
 
     def empty_lines(self) -> tuple[Line, ...]:
         """What stands in the table where it has no rows."""
+        if not self.source.loaded and self.services.feed.connection.state == "lost":
+            return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
         problem = self.problem()
         if problem:
             return (line(Span(problem, Tone.BAD)),)
         if not self.source.loaded:
-            if self.services.feed.connection.state == "lost":
-                return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
             return (line(muted("Asking the backend…")),)
         if self.source.rows.total:
             return (

@@ -25,13 +25,13 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_list_has_the_persons_own_keys(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    configuration.write_text("console: {keys: {kill: Del, launch: null, down: [ctrl+n]}}\n", encoding="utf-8")
+    configuration.write_text("console: {keys: {kill: Del, launch: null, down: [ctrl+e]}}\n", encoding="utf-8")
     code, out, _ = keys(["group", "--json"], capsys)
     listed = {(row["view"], row["action"]): row["keys"] for row in json.loads(out)}
     assert code == Exit.DONE
     assert listed["group", "kill"] == ["Del"]
     assert listed["group", "launch"] == []
-    assert listed["moving", "down"] == ["ctrl+n"]
+    assert listed["moving", "down"] == ["ctrl+e"]
     assert ("jobs", "kill") not in listed
     code, out, _ = keys([], capsys)
     assert any(line.split()[:3] == ["jobs", "Del", "kill"] for line in out.splitlines())

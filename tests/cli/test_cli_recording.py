@@ -53,7 +53,7 @@ def test_the_console_is_recorded_from_its_beginning(
 ) -> None:
     file = workspace.folder / "console"
 
-    def shown(options: BackendOptions, reach: Callable[[], Awaitable[Backend]]) -> int:
+    def shown(options: BackendOptions, reach: Callable[[], Awaitable[Backend]], **_how: object) -> int:
         async def whole() -> int:
             async with await reach() as backend:
                 await backend.snapshot()
@@ -66,7 +66,7 @@ def test_the_console_is_recorded_from_its_beginning(
     monkeypatch.setattr("nodus_tui.cli.console._lacking", str)
     monkeypatch.setattr("nodus_tui.app.run_console", shown)
     result = nodus("--record", str(file))
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
     assert f"recorded 0:00 to {file}" in result.stderr
     whats = [json.loads(line).get("what") for line in file.read_text(encoding="ascii").splitlines()]
     assert whats == [None, "snapshot", "info", "end"]
@@ -102,7 +102,7 @@ def test_text_is_made_harmless(workspace: Workspace, nodus: Callable[..., Result
     file = workspace.folder / "hostile"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
     result = nodus("replay", str(file))
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
     assert not {"\x1b", "\x07", "\x9b", "\u202e", "\u2028", "\ud800"} & set(result.stdout)
     assert "0:01.2  AgentRun a<U+202E>␛[2J: \\x9b2J" in result.stdout
     assert "␛ann: kill x: no" in result.stdout

@@ -337,7 +337,7 @@ def test_the_document_names_every_route_and_its_refusals(tmp_path: Path) -> None
     app = create_app(None, policy=AccessPolicy(identify=lambda _: None))  # type: ignore[arg-type]
     document = json.loads(json.dumps(app.openapi()))
     operations = [each for path in document["paths"].values() for each in path.values()]
-    assert len(operations) == 28
+    assert len(operations) == 30
     for operation in operations:
         for status in ("401", "403", "404", "413", "422", "429", "default"):
             assert list(operation["responses"][status]["content"]) == [PROBLEM_TYPE]

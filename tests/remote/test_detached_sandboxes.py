@@ -228,7 +228,7 @@ def test_a_signal_from_outside_hangs_the_shell_up_and_gives_the_terminal_back(sh
 def console(place: DetachedWorkspace, kept: str) -> Iterator["Terminal"]:
     """The console, with the kept Sandbox selected: the first one that was made."""
     assert kept
-    opened = Terminal(place)
+    opened = Terminal(place, "--at", "campaigns")
     opened.reads("campaigns")
     opened.types("b")
     opened.reads("IDLE STOP")

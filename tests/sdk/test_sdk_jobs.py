@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -31,7 +32,7 @@ def test_a_job_is_run_read_and_tried_again(tmp_path: Path) -> None:
     assert job.retry().changed
     second = job.wait(timeout=30)
     assert (second.phase, second.attempt, second.cap_usd) == ("Succeeded", 2, Decimal("2.00"))
-    assert job.logs() == "whole\n"
+    assert re.fullmatch(r"half\n=== attempt 2, .* UTC ===\nwhole\n", job.logs())
     assert [path.read_text() for path in job.download("whole", tmp_path)] == ["whole\n"]
     assert [each.name for each in nodus.Job.list()] == ["work"]
     assert nodus.Job.get("work").status() == second

@@ -18,8 +18,8 @@ from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.view_state.views import View
 
 FOLDER = Path(__file__).parent / "pictures"
-PLACES = [name for name, stop in STOPS.items() if stop.view is not View.SPECS]
-"""The list of spec files names the folder that it stands in, which is another in each test."""
+PLACES = [name for name, stop in STOPS.items() if stop.view not in {View.SPECS, View.ESTIMATE}]
+"""The list of spec files and an estimate name the folder of the files, which is another in each checkout."""
 SIZES = ((80, 24), (120, 40), (200, 60))
 THEMES = sorted(_shelf.themes) if (_shelf := ThemeShelf((packaged_folder(),))).read() else []
 _UPDATES = bool(os.environ.get("NODUS_UPDATE_GOLDEN"))

@@ -21,8 +21,8 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--all-attempts", is_flag=True, help="Runs whose case another attempt took over too.")
 @output_option("table", "json", "yaml", "csv")
 def command(target: str, name: str | None, group: str, project: str, output: str, *, catalogue: bool, all_attempts: bool) -> int:
-    """List the resources of KIND, or show one. Kinds: agents, groups (ag), runs, jobs, trainingjobs (tj), budgets,
-    environments (env).
+    """List the resources of KIND, or show one. Kinds: agents, groups (ag), runs, jobs, trainingjobs (tj), sweeps, sandboxes,
+    budgets, environments (env).
 
     -o json and -o yaml print whole resources, as `apply -f -` takes them: one for KIND/NAME, a list (YAML: documents) for KIND.
     """

@@ -229,12 +229,14 @@ def console(place: DetachedWorkspace, kept: str) -> Iterator["Terminal"]:
     """The console, with the kept Sandbox selected: the first one that was made."""
     assert kept
     opened = Terminal(place, "--at", "campaigns")
-    opened.reads("campaigns")
-    opened.types("b")
-    opened.reads("IDLE STOP")
-    opened.types("G")  # The newest stands first.
-    yield opened
-    opened.close()
+    try:
+        opened.reads("campaigns")
+        opened.types("b")
+        opened.reads("IDLE STOP")
+        opened.types("G")  # The newest stands first.
+        yield opened
+    finally:
+        opened.close()
 
 
 def test_the_console_lends_its_terminal_to_a_shell_and_takes_it_back(console: Terminal) -> None:

@@ -162,7 +162,7 @@ async def test_without_an_answer_the_list_says_so_and_one_that_is_gone_leads_bac
     backend.lost = NodusError(ErrorCode.UNAVAILABLE, "the socket is gone")
     async with console(backend, size=WIDE) as (app, pilot):
         await press(app, pilot, "D")
-        await until(app, pilot, "the environments cannot be read: the socket is gone")
+        await until(app, pilot, "The backend does not answer yet.")
         backend.lost = None
         app.push_screen(EnvironmentScreen(app.services, "never-was"))
         await until(app, pilot, "There is no environment never-was any more")

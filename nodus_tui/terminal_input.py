@@ -16,6 +16,8 @@ from nodus_tui.terminal_output import compact
 _BEAT_SECONDS = 0.1
 """How often the parser is asked whether a lone Escape has waited for its rest long enough."""
 _MOST_BYTES = 4096
+_STDERR = 2
+"""Where Textual draws."""
 HANGUP_CODE = 129
 """The exit code of what a hang-up ends, as shells give it."""
 
@@ -43,6 +45,17 @@ class SteadyInput(LinuxDriver):
         if not self._loop.is_closed():
             self._loop.remove_signal_handler(signal.SIGWINCH)
         super().disable_input()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """As many columns and rows as the terminal has now: COLUMNS and LINES, exported once, do not change with it."""
+        for descriptor in (self.fileno, _STDERR):
+            try:
+                size = os.get_terminal_size(descriptor)
+            except (OSError, ValueError):
+                continue
+            if size.columns and size.lines:
+                return size.columns, size.lines
+        return super()._get_terminal_size()
 
     def _tell_size(self) -> None:
         """Have the app hear of the size that the terminal has now; a terminal that tells it in its input needs no signal."""

@@ -198,7 +198,8 @@ def test_nothing_but_ascii_goes_out_where_the_locale_is_not_utf8(tmp_path: Path)
 
 def test_a_storm_of_resizing_a_real_terminal_is_harmless(tmp_path: Path) -> None:
     chance = random.Random(7)
-    with terminal(tmp_path / "report") as console:
+    # Exported once, these would hold the size that the terminal had then.
+    with terminal(tmp_path / "report", COLUMNS="80", LINES="24") as console:
         console.read_until(b"sum-000")
         for _ in range(300):
             console.resize(chance.randint(1, 200), chance.randint(1, 60))

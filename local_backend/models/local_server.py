@@ -159,9 +159,10 @@ def _serve_until_stopped(port: int, *, until_eof: bool) -> int:
     except RuntimeError as error:
         sys.stderr.write(f"the local model server did not start on {HOST}:{port} (is the port taken?): {error}\n")
         return 4
-    announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
-    announcement.flush()
     with contextlib.suppress(KeyboardInterrupt):
+        # Who reads it may stop the server in the same moment.
+        announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
+        announcement.flush()
         if until_eof:
             while os.read(0, 4096):
                 pass

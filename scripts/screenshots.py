@@ -209,7 +209,7 @@ async def _select_waiting(app: NodusApp, pilot: Pilot[int]) -> None:
 
 
 async def _show(backend: Backend, folder: Path) -> None:
-    app = NodusApp(backend, start_at=GROUP, state_folder=folder)
+    app = NodusApp(backend, start_at=GROUP)
     async with app.run_test(size=SIZES[-1]) as pilot:
         await _until_worth_seeing(app, pilot, stalled=False)
         await _shoot(app, pilot, folder, "group")
@@ -255,7 +255,7 @@ async def _show_sandboxes(app: NodusApp, pilot: Pilot[int], folder: Path) -> Non
 
 
 async def _show_tools(backend: Backend, folder: Path) -> None:
-    app = NodusApp(backend, start_at=TOOLS_GROUP, state_folder=folder)
+    app = NodusApp(backend, start_at=TOOLS_GROUP)
     async with app.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(PATIENCE_SECONDS):
         await _show_sandboxes(app, pilot, folder)
         while (group := app.feed.campaigns.rows.find(TOOLS_GROUP)) is None or not status_of(group).phase.ended:
@@ -269,7 +269,7 @@ async def _show_tools(backend: Backend, folder: Path) -> None:
 
 
 async def _show_sweep(backend: Backend, folder: Path) -> None:
-    app = NodusApp(backend, first_view=f"sweep/{SWEEP}", state_folder=folder)
+    app = NodusApp(backend, first_view=f"sweep/{SWEEP}")
     async with app.run_test(size=SIZES[-1]) as pilot, asyncio.timeout(PATIENCE_SECONDS):
         while (sweep := app.feed.sweeps.rows.find(SWEEP)) is None or sweep_status(sweep).ended < 4:
             await pilot.pause(0.1)

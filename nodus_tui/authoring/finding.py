@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import nodus_tui
@@ -42,8 +43,12 @@ def found_files(folder: Path) -> list[FoundFile]:
 
 
 def _specs(folder: Path) -> Iterator[Path]:
+    return islice(yaml_files(folder, (b"apiVersion", b"nodus.dev/", b"kind")), _MAX_FILES)
+
+
+def yaml_files(folder: Path, *words: tuple[bytes, ...]) -> Iterator[Path]:
+    """The YAML files below a folder whose beginning has all of one of these sets of words, near ones first, without unreadable ones."""
     level = [folder]
-    count = 0
     for _ in range(_MAX_DEPTH):
         below: list[Path] = []
         for place in level:
@@ -56,13 +61,12 @@ def _specs(folder: Path) -> Iterator[Path]:
                     continue
                 if entry.is_dir():
                     below.append(entry)
-                elif entry.suffix.lower() in _ENDINGS and _looks_like_one(entry) and count < _MAX_FILES:
-                    count += 1
+                elif entry.suffix.lower() in _ENDINGS and _begins_with(entry, words):
                     yield entry
         level = below
 
 
-def _looks_like_one(path: Path) -> bool:
+def _begins_with(path: Path, words: tuple[tuple[bytes, ...], ...]) -> bool:
     try:
         if not path.is_file():
             return False
@@ -70,4 +74,4 @@ def _looks_like_one(path: Path) -> bool:
             head = file.read(_HEAD_BYTES)
     except OSError:
         return False
-    return b"apiVersion" in head and b"nodus.dev/" in head and b"kind" in head
+    return any(all(word in head for word in together) for together in words)

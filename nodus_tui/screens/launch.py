@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from nodus_tui.authoring.finding import yaml_files
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
@@ -39,9 +41,6 @@ from nodus_tui.widgets.text_pane import TextPane
 
 DEFAULT_MINUTES = Decimal(10)
 _MAX_SUGGESTIONS = 200
-_MAX_DEPTH = 3
-_HEAD_BYTES = 65_536
-_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 
 @dataclass(frozen=True)
@@ -53,35 +52,8 @@ class SpecFile:
 
 def find_specs(folder: Path) -> tuple[SpecFile, ...]:
     """Spec files with an AgentGroup, a Sweep or a Sandbox below a folder, near ones first; what cannot be read is left out."""
-    found: list[SpecFile] = []
-    level = [folder]
-    for _ in range(_MAX_DEPTH):
-        below: list[Path] = []
-        for place in level:
-            try:
-                entries = sorted(place.iterdir())
-            except OSError:
-                continue
-            for entry in entries:
-                if entry.name.startswith(".") or entry.name in _SKIPPED:
-                    continue
-                if entry.is_dir():
-                    below.append(entry)
-                elif entry.suffix.lower() in {".yaml", ".yml"} and _launches(entry):
-                    found.append(SpecFile(str(entry.relative_to(folder))))
-        level = below
-        if len(found) >= _MAX_SUGGESTIONS:
-            break
-    return tuple(found[:_MAX_SUGGESTIONS])
-
-
-def _launches(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-            return any(word in head for word in (b"AgentGroup", b"kind: Sweep", b"kind: Sandbox"))
-    except OSError:
-        return False
+    files = yaml_files(folder, (b"AgentGroup",), (b"kind: Sweep",), (b"kind: Sandbox",))
+    return tuple(SpecFile(str(path.relative_to(folder))) for path in islice(files, _MAX_SUGGESTIONS))
 
 
 _FILE_COLUMNS: tuple[Column[SpecFile], ...] = (

@@ -47,6 +47,8 @@ class _Session:
     def __init__(self, owner: "EnvironmentWorker | None" = None) -> None:
         self._owner = owner
         self._first: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        # Who asks may be told twice to stop, and be gone before the process is: its end is then nobody's error.
+        self._first.add_done_callback(_seen)
         self.process: WorkerProcess | None = None
         self.ended = ""
         """How the process ended; empty until then."""
@@ -73,8 +75,6 @@ class _Session:
         if self.process is not None:
             self.process.kill(why)
             await self.process.gone()
-        if self._first.done() and not self._first.cancelled():
-            self._first.exception()  # Seen: nobody waits for it any more.
         self._first.cancel()
 
     def _on_answer(self, answer: dict[str, Any]) -> None:
@@ -89,6 +89,12 @@ class _Session:
             self._first.set_exception(_DiedError(how))
         elif self._owner is not None:
             self._owner.take_end(self, how)
+
+
+def _seen(first: asyncio.Future[dict[str, Any]]) -> None:
+    """Have the event loop take the error of a first answer as known, also where nobody waits for it any more."""
+    if not first.cancelled():
+        first.exception()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The grader's process from outside: real processes, killed, stuck, silent, lying, and watched for leaks."""
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from environment_builders import MakeEnvironment, resolve
 from local_backend.environments.client import EnvironmentWorker, check
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.environments.worker import told
-from local_backend.environments.worker_process import clean_environment, worker_command
+from local_backend.environments.worker_process import WorkerProcess, clean_environment, worker_command
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
@@ -402,3 +403,27 @@ async def test_checking_a_broken_file_gives_its_faults_with_file_and_line(make_e
 async def test_checking_what_comes_with_the_program_needs_no_process() -> None:
     assert (await check(resolve(ARITHMETIC))).tasks == {}
     assert (await check(ResolvedEnvironment("reasoning-gym/x", "0.1.25", "reasoning-gym", {}))).tasks == {"train": 500, "test": 500}
+
+
+async def test_who_is_told_twice_to_stop_leaves_no_error_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
+    started: asyncio.Queue[WorkerProcess] = asyncio.Queue()
+    start = WorkerProcess.start
+
+    async def seen(*arguments: Any, **options: Any) -> WorkerProcess:
+        started.put_nowait(process := await start(*arguments, **options))
+        return process
+
+    monkeypatch.setattr(WorkerProcess, "start", seen)
+    asking = asyncio.create_task(arithmetic(command=[sys.executable, "-c", "import time; time.sleep(60)"]))
+    process = await started.get()
+    asking.cancel()
+    await asyncio.sleep(0)  # Told once, it waits for the end of the process.
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await process.gone()
+    del asking, process
+    gc.collect()
+    assert told == []

@@ -161,7 +161,10 @@ class ViewScreen(Screen[None]):
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
         *before, here = self.crumbs()
-        ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, last=crumb == before[-1])))
+        # Who came another way finds something else below than the thing that the last crumb names: then it is no way back.
+        below = self._below()
+        back = below is not None and below.crumbs() == tuple(before)
+        ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, back=back and crumb is before[-1])))
         left = line(" ", Span("nodus", Tone.TITLE), *ways, muted(" › "), strong(here))
         news = self.services.feed.notices.words(self.key("notices"))
         for right in (joined((news, self.headline())), news):
@@ -170,10 +173,16 @@ class ViewScreen(Screen[None]):
                 return ((*left, Span(" " * space), *right),)
         return (left,)
 
-    def _way_to(self, crumb: str, *, last: bool) -> Span:
-        """A crumb; a click on it goes there, where it is a view that can be gone to or the one before this."""
+    def _below(self) -> "ViewScreen | None":
+        """The view that this one lies on."""
+        screens = [each for each in self.app.screen_stack if isinstance(each, ViewScreen)]
+        at = screens.index(self) if self in screens else 0
+        return screens[at - 1] if at else None
+
+    def _way_to(self, crumb: str, *, back: bool) -> Span:
+        """A crumb; a click on it goes there, where it is a view that can be gone to or the one below this."""
         entry = destination(crumb)
-        way = entry.view.value if entry is not None else "back" if last else ""
+        way = entry.view.value if entry is not None else "back" if back else ""
         return Span(crumb, Tone.MUTED, f"do('{way}')" if way else "")
 
     def key(self, action_id: str) -> str:

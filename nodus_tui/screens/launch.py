@@ -3,7 +3,7 @@
 import asyncio
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from itertools import islice
@@ -17,12 +17,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nodus_tui.authoring.finding import yaml_files
+from nodus_tui.authoring.places import place_words
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.files import read_sources
-from nodus_tui.contract.spec_loading.loader import read_specs
+from nodus_tui.contract.spec_loading.loader import ReadSpecs, read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.launch_check import Standing, Target, standing_of
 from nodus_tui.screens.services import Services
@@ -195,7 +196,7 @@ class EstimateScreen(ViewScreen):
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
-        return ("launch", self.path)
+        return ("specs", self._named(self.path), "estimate")
 
     def status_parts(self) -> tuple[Line, ...]:
         """What can be done."""
@@ -226,7 +227,7 @@ class EstimateScreen(ViewScreen):
         self._working = "Reading and estimating…"
         self.show()
         try:
-            read = await asyncio.to_thread(lambda: read_specs(read_sources((self.path,), io.BytesIO())))
+            read = await asyncio.to_thread(self._read)
             bundle = await check_specs(self.services.backend, read)
             self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.minutes)
             self._standing = await standing_of(self.services.backend, bundle)
@@ -237,6 +238,14 @@ class EstimateScreen(ViewScreen):
             self._faults, self._problem = error.faults, error.detail
         self._working = ""
         self.show()
+
+    def _read(self) -> ReadSpecs:
+        """The file, or the files of the folder; faults name them as this view does."""
+        sources = read_sources((self.path,), io.BytesIO())
+        return read_specs([replace(source, file=self._named(source.file)) for source in sources])
+
+    def _named(self, path: str) -> str:
+        return place_words(Path(path), self.services.folder)
 
     def show_state(self) -> None:
         """The text."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nodus_tui.authoring.places import place_words
 from nodus_tui.authoring.text_file import NO_FILE, ChangedOnDiskError, Stamp, TextFileError, read_text, write_text
 from nodus_tui.screens.choice_list import Choice, ChoiceList
 from nodus_tui.view_state.cells import Tone, line
@@ -51,7 +52,7 @@ async def save(editor: "SpecEditor") -> bool:
     editor.now_is(path, read if read.text == text else replace(read, text=text))
     editor.example = editor.example and path == before
     await asyncio.to_thread(editor.drafts.forget, before)
-    editor.notice(f"✓ Saved {path}.", Tone.GOOD)
+    editor.notice(f"✓ Saved {place_words(path, editor.services.folder)}.", Tone.GOOD)
     editor.check_soon()
     editor.show()
     return True

@@ -12,6 +12,7 @@ from nodus_tui.authoring.checking import check
 from nodus_tui.authoring.differences import difference_lines, differences
 from nodus_tui.authoring.drafts import Drafts
 from nodus_tui.authoring.finding import found_files
+from nodus_tui.authoring.places import place_words
 from nodus_tui.authoring.text_file import NO_FILE, NoFileError, Stamp, TextFileError, read_text, stamp_of
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.screens import spec_opening
@@ -47,7 +48,7 @@ class SpecsScreen(TableScreen[SpecRow]):
 
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is, and in which folder these are."""
-        return (*super().status_parts(), line(muted(f"in {self.services.folder}")))
+        return (*super().status_parts(), line(muted(f"in {place_words(self.services.folder)}")))
 
     def detail(self, item: SpecRow, width: int) -> Sequence[Line]:  # noqa: ARG002 - the lines are broken by who asks
         """The selected file in words."""
@@ -56,7 +57,7 @@ class SpecsScreen(TableScreen[SpecRow]):
     def nothing(self) -> tuple[Line, ...]:
         """How the first file comes about."""
         return (
-            line(f"No spec files in {self.services.folder}."),
+            line(f"No spec files in {place_words(self.services.folder)}."),
             (),
             self.hint("new_spec", "  writes one: by a few questions, or from a beginning for its kind"),
             line(muted("or, in a shell:  nodus-tui schema   for an editor of your own")),

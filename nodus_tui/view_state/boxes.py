@@ -169,14 +169,14 @@ BOX_COLUMNS: tuple[Column[Sandbox], ...] = (
 def _searchable(box: Sandbox) -> Searchable:
     status = box_status(box)
     states = (status.phase, *((status.reason,) if status.reason else ()))
-    return Searchable(texts=(box.name, status.message, image_words(box), status.engine), states=states, verdict="", cost=status.cost_usd)
+    return Searchable(texts=(box.name, status.message, image_words(box), status.engine), states=states, cost=status.cost_usd)
 
 
 class BoxesState:
     """All Sandboxes of that kind, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", descending=True, searchable=_searchable)
+        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", descending=True, searchable=_searchable, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

@@ -137,14 +137,14 @@ BUDGET_COLUMNS: tuple[Column[Budget], ...] = (
 def searchable_budget(budget: Budget) -> Searchable:
     """What the filter looks at."""
     states = (sign_of(budget).word, budget.spec.action, budget.spec.period)
-    return Searchable(texts=(budget.name, scope_text(budget)), states=states, verdict="", cost=_spent(budget))
+    return Searchable(texts=(budget.name, scope_text(budget)), states=states, cost=_spent(budget))
 
 
 class BudgetsState:
     """All budgets, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Budget] = Rows(BUDGET_COLUMNS, sort="used", descending=True, searchable=searchable_budget)
+        self.rows: Rows[Budget] = Rows(BUDGET_COLUMNS, sort="used", descending=True, searchable=searchable_budget, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

@@ -204,7 +204,6 @@ def searchable_group(group: AgentGroup) -> Searchable:
     return Searchable(
         texts=(*texts, *marks),
         states=(status.phase.value, *((status.reason.value,) if status.reason else ())),
-        verdict="",
         cost=status.money.model_usd,
     )
 
@@ -213,7 +212,9 @@ class CampaignsState:
     """All groups, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AgentGroup] = Rows(CAMPAIGN_COLUMNS, sort="age", descending=True, searchable=searchable_group)
+        self.rows: Rows[AgentGroup] = Rows(
+            CAMPAIGN_COLUMNS, sort="age", descending=True, searchable=searchable_group, asks=("state", "cost")
+        )
         self.cursor = -1
         self.loaded = False
 

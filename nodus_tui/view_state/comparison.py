@@ -137,7 +137,9 @@ class ComparisonState:
         self.names = first, second
         self.results: tuple[GroupResults, GroupResults] | None = None
         self.difference: PairedDifference | None = None
-        self.rows: Rows[ComparedTask] = Rows(COMPARED_COLUMNS, sort="task", searchable=searchable_compared)
+        self.rows: Rows[ComparedTask] = Rows(
+            COMPARED_COLUMNS, sort="task", searchable=searchable_compared, asks=("state", "verdict", "cost")
+        )
         self.all_tasks = False
         """Whether tasks that came out equally are rows, too."""
         self.chosen = 0

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 
 from nodus_tui.contract.backend import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
@@ -228,7 +227,7 @@ class EnvironmentsState:
     """The environments as rows: folded from one look after another, and from the checks that this console runs."""
 
     def __init__(self) -> None:
-        self.rows: Rows[EnvironmentRow] = Rows(ENVIRONMENT_COLUMNS, searchable=_searchable)
+        self.rows: Rows[EnvironmentRow] = Rows(ENVIRONMENT_COLUMNS, searchable=_searchable, asks=("state",))
         self.loaded = False
         self.problem = ""
         """Why the last look gave nothing; empty where it gave something."""
@@ -292,7 +291,7 @@ class EnvironmentsState:
 
 def _searchable(row: EnvironmentRow) -> Searchable:
     states = ("unusable",) if row.problem else ("usable",)
-    return Searchable((row.name, row.description, *row.groups), states, "", Decimal(0))
+    return Searchable((row.name, row.description, *row.groups), states)
 
 
 def environment_facts(row: EnvironmentRow, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:

@@ -1,7 +1,8 @@
-"""What a filter can ask of a row: its texts, states, verdict and cost, and whatever of its columns is text or a measured figure. Pure."""
+"""What a filter can ask of a row: its texts, what else its view says that it has (states, verdict, cost), and whatever of its columns is
+text or a measured figure. Pure."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -22,11 +23,11 @@ class Searchable:
 
     texts: tuple[str, ...]
     """Names and messages, for plain words."""
-    states: tuple[str, ...]
+    states: tuple[str, ...] = ()
     """Phase and reason."""
-    verdict: str
+    verdict: str = ""
     """Empty while there is none."""
-    cost: Decimal
+    cost: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True)
@@ -87,19 +88,20 @@ BUILT_IN: Fields = {
     "cost": Field(lambda row, _item: row.cost, Measure.MONEY, example="0.05"),
     "text": Field(lambda row, _item: row.texts),
 }
-"""What every table's rows can be asked."""
+"""What rows can be asked whatever their columns: `text` those of every table, the others where its view says that they have it."""
+_ALWAYS = "text"
 _EXAMPLES = {Measure.MONEY: "0.05", Measure.SECONDS: "90s", Measure.SHARE: "60%", Measure.COUNT: "3"}
 
 
-def fields_of(columns: Sequence[Column[Item]]) -> Fields:
-    """What the rows of a table with these columns can be asked: what all can, and its columns that are texts or measured figures."""
+def fields_of(columns: Sequence[Column[Item]], asks: Collection[str] = tuple(BUILT_IN)) -> Fields:
+    """What the rows of a table with these columns can be asked: columns that are texts or measured figures, and of `BUILT_IN` these."""
     more: dict[str, Field] = {}
     for column in columns:
         if column.measure is Measure.TEXT:
             more[column.key] = Field(_words_of(column))
         elif column.measure is not None:
             more[column.key] = Field(_figure_of(column), column.measure, example=_EXAMPLES[column.measure])
-    return {**more, **BUILT_IN}
+    return {**more, **{name: field for name, field in BUILT_IN.items() if name in asks or name == _ALWAYS}}
 
 
 def _figure_of(column: Column[Item]) -> Callable[[Searchable, Item], object]:

@@ -132,7 +132,7 @@ class _Reader:
             self.at = asked.end()
             return self._asked(name, field, compare, negated=negated)
         near = nearest(name, list(self.fields)) if name else ""
-        if near or compare not in {":", "="}:
+        if near or compare not in {":", "="} or name in BUILT_IN:
             hint = f"did you mean {near}?" if near else f"there are {', '.join(self.fields)}"
             raise FilterError(begins + 1, f"no field {quoted(name)} here, {hint} (in quotes it is text)")
         # A colon or an equals sign stands in images, labels and times too.
@@ -179,7 +179,8 @@ def filter_help(fields: Fields) -> str:
     """What can be typed, in one line: the most general first."""
     texts = " ".join(f"{name}:" for name, field in fields.items() if field.measure is None and name != "text")
     figures = " ".join(name for name, field in fields.items() if field.measure is not None)
-    return f'Tab completes. Words, "in one", {texts} · with > < =: {figures} · ! turns round · a,b either'
+    asked = " · ".join((f'Words, "in one"{", " if texts else ""}{texts}', *([f"with > < =: {figures}"] if figures else [])))
+    return f"Tab completes. {asked} · ! turns round · a,b either"
 
 
 def completed(text: str, cursor: int, fields: Fields) -> tuple[str, int, tuple[str, ...]]:

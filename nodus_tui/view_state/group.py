@@ -33,7 +33,7 @@ class GroupState:
     def __init__(self, name: str) -> None:
         self.name = name
         self.group: AgentGroup | None = None
-        self.rows: Rows[AgentRun] = Rows(RUN_COLUMNS, sort="case", searchable=searchable_run)
+        self.rows: Rows[AgentRun] = Rows(RUN_COLUMNS, sort="case", searchable=searchable_run, asks=("state", "verdict", "cost"))
         self.loaded = False
         self.gone = False
         self.cursor = -1

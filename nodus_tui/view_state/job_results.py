@@ -6,7 +6,6 @@ Its results.json comes from a process that others wrote: what is not of the expe
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from nodus_tui.contract.money import display_usd
@@ -16,7 +15,7 @@ from nodus_tui.statistics.format import interval_words
 from nodus_tui.statistics.scores import COVERAGE, MEAN_REWARD, environment_text, figure, of_environment
 from nodus_tui.view_state.any_job import job_status, what_line
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.columns import Column
+from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import NOTHING
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
@@ -24,8 +23,6 @@ from nodus_tui.view_state.jobs import cap_of, cost_now
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.result_cases import sign_of
 from nodus_tui.view_state.rows import Rows
-
-_ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +59,47 @@ def _interval_cell(row: ScoreRow, _now: datetime) -> Line:
 
 
 SCORE_COLUMNS: tuple[Column[ScoreRow], ...] = (
-    Column("task", "TASK", 14, lambda row, _now: line(strong(row.score.task)), lambda row: row.score.task, grow=30, least=8, middle=True),
-    Column("metric", "METRIC", 10, lambda row, _now: line(row.score.metric), lambda row: row.score.metric, grow=16, least=6),
-    Column("value", "VALUE", 7, lambda row, _now: line(strong(figure(row.score.value))), lambda row: row.score.value, right=True),
-    Column("error", "SE", 8, _error_cell, lambda row: row.score.standard_error, right=True),
+    Column(
+        "task",
+        "TASK",
+        14,
+        lambda row, _now: line(strong(row.score.task)),
+        lambda row: row.score.task,
+        grow=30,
+        least=8,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
+    Column(
+        "metric",
+        "METRIC",
+        10,
+        lambda row, _now: line(row.score.metric),
+        lambda row: row.score.metric,
+        grow=16,
+        least=6,
+        measure=Measure.TEXT,
+    ),
+    Column(
+        "value",
+        "VALUE",
+        7,
+        lambda row, _now: line(strong(figure(row.score.value))),
+        lambda row: row.score.value,
+        right=True,
+        measure=Measure.COUNT,
+    ),
+    Column("error", "SE", 8, _error_cell, lambda row: row.score.standard_error, right=True, measure=Measure.COUNT),
     Column("interval", "95%", 16, _interval_cell, lambda row: row.score.ci95[0] if row.score.ci95 else None, figures=True, priority=2),
-    Column("samples", "N", 7, lambda row, _now: line(f"{row.score.samples:,}"), lambda row: row.score.samples, right=True),
+    Column(
+        "samples",
+        "N",
+        7,
+        lambda row, _now: line(f"{row.score.samples:,}"),
+        lambda row: row.score.samples,
+        right=True,
+        measure=Measure.COUNT,
+    ),
     Column("shots", "SHOTS", 8, lambda row, _now: line(muted(row.shots)), lambda row: row.shots, right=True, priority=1),
 )
 
@@ -81,7 +113,17 @@ def _judged_word(row: JudgedTask) -> str:
 
 
 JUDGED_COLUMNS: tuple[Column[JudgedTask], ...] = (
-    Column("task", "TASK", 14, lambda row, _now: line(row.task_id), lambda row: row.task_id, grow=28, least=6, middle=True),
+    Column(
+        "task",
+        "TASK",
+        14,
+        lambda row, _now: line(row.task_id),
+        lambda row: row.task_id,
+        grow=28,
+        least=6,
+        middle=True,
+        measure=Measure.TEXT,
+    ),
     Column("verdict", "VERDICT", 12, lambda row, _now: _judged_sign(row), _judged_word, least=10),
     Column(
         "reward",
@@ -90,6 +132,7 @@ JUDGED_COLUMNS: tuple[Column[JudgedTask], ...] = (
         lambda row, _now: line(NOTHING if row.reward is None else f"{row.reward:.3g}"),
         lambda row: row.reward,
         right=True,
+        measure=Measure.COUNT,
     ),
     Column("message", "WHAT THE GRADER SAYS", 20, lambda row, _now: line(muted(row.message)), lambda row: row.message, grow=80, priority=1),
 )
@@ -129,7 +172,7 @@ class JobResultsState:
     def _put(self) -> None:
         judged = self._judged()
         if judged and not self.judged:
-            self.rows = Rows(JUDGED_COLUMNS, searchable=searchable_judged)
+            self.rows = Rows(JUDGED_COLUMNS, searchable=searchable_judged, asks=("verdict",))
             self.filter(self._filter)
         self.rows.clear()
         if judged:
@@ -225,9 +268,9 @@ def _judged_task(place: int, case: Mapping[str, Any]) -> JudgedTask:
 
 def searchable_score(row: ScoreRow) -> Searchable:
     """What the filter looks at."""
-    return Searchable(texts=(row.score.task, row.score.metric), states=(), verdict="", cost=_ZERO)
+    return Searchable(texts=(row.score.task, row.score.metric))
 
 
 def searchable_judged(row: JudgedTask) -> Searchable:
     """The same of a judged task."""
-    return Searchable(texts=(row.task_id, row.message), states=(), verdict=row.verdict.value if row.verdict else "", cost=_ZERO)
+    return Searchable(texts=(row.task_id, row.message), verdict=row.verdict.value if row.verdict else "")

@@ -155,14 +155,14 @@ def searchable_job(job: AnyJob) -> Searchable:
     """What the filter looks at."""
     status = job_status(job)
     states = (status.phase, *((status.reason,) if status.reason else ()))
-    return Searchable(texts=(job.name, status.message, what_words(job)), states=states, verdict="", cost=status.cost_usd)
+    return Searchable(texts=(job.name, status.message, what_words(job)), states=states, cost=status.cost_usd)
 
 
 class JobsState:
     """All jobs, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True, searchable=searchable_job)
+        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True, searchable=searchable_job, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

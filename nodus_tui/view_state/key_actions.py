@@ -109,7 +109,7 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "filter",
         ("slash",),
         "filter",
-        "Filter the rows: words, state:waiting, verdict:incorrect, cost>0.05, any column; ! turns one round.",
+        "Filter the rows: by words, or by what the line below offers of this table; Tab completes, ! turns one round.",
         views_with(Trait.FILTER),
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),

@@ -50,7 +50,7 @@ class QueueState:
     """What waits. The rows of other kinds are those of their own views' states."""
 
     def __init__(self, groups: Rows[AgentGroup], jobs: Rows[AnyJob], boxes: Rows[Sandbox], sweeps: Rows[Sweep]) -> None:
-        self.rows: Rows[Waiter] = Rows(QUEUE_COLUMNS, sort="until", searchable=searchable_waiter)
+        self.rows: Rows[Waiter] = Rows(QUEUE_COLUMNS, sort="until", searchable=searchable_waiter, asks=("state", "cost"))
         self.loaded = False
         self.only_group = ""
         """The group that is shown alone; empty for all."""

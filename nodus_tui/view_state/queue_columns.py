@@ -109,7 +109,7 @@ def searchable_waiter(waiter: Waiter) -> Searchable:
     """What the filter looks at."""
     texts = (waiter.who, waiter.name, waiter.group, waiter.wants, waiter.message, KIND_WORDS.get(waiter.kind, waiter.kind))
     states = (waiter.sign.word, *((waiter.reason,) if waiter.reason else ()))
-    return Searchable(texts=texts, states=states, verdict="", cost=waiter.cost)
+    return Searchable(texts=texts, states=states, cost=waiter.cost)
 
 
 def reasons_line(reasons: Mapping[str, int]) -> Line:

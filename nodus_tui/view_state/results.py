@@ -55,7 +55,7 @@ class ResultsState:
         self._where: dict[str, tuple[str, int]] = {}
         """Task and repetition of each current run."""
         self._tally: Tally | None = None
-        self.rows: Rows[TaskCases] = Rows(result_columns(1), sort="case", searchable=searchable_task)
+        self.rows: Rows[TaskCases] = Rows(result_columns(1), sort="case", searchable=searchable_task, asks=("state", "verdict", "cost"))
         self.reload()
 
     @property
@@ -85,7 +85,7 @@ class ResultsState:
         """Take the runs of the group as they are now."""
         if self.repetitions != self._repetitions:
             self._repetitions = self.repetitions
-            self.rows = Rows(result_columns(self._repetitions), sort="case", searchable=searchable_task)
+            self.rows = Rows(result_columns(self._repetitions), sort="case", searchable=searchable_task, asks=("state", "verdict", "cost"))
             self.filter(self._filter)
         self.rows.clear()
         for held in (self._cases, self._tasks, self._where):

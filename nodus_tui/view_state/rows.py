@@ -1,7 +1,7 @@
 """Rows: items in the order and through the filter that a person chose. One change costs one comparison walk, never a sort of all."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic
 
 from nodus_tui.view_state.columns import Column, Item, SortValue
@@ -45,12 +45,15 @@ class Rows(Generic[Item]):
         sort: str = "",
         descending: bool = False,
         searchable: Callable[[Item], Searchable] | None = None,
+        asks: Collection[str] = (),
     ) -> None:
         self.columns = tuple(columns)
         self.order: tuple[SortKey, ...] = ((sort, descending),) if sort else ()
         """By which columns the rows are sorted: rows that are alike in the first are sorted by the second, and so on."""
         self.searchable = searchable
         """What a filter looks at in an item; None for rows that are not filtered by what a person types."""
+        self.asks = frozenset(asks)
+        """What of `state`, `verdict` and `cost` an item has: a filter can ask for no other."""
         self._sort_value = self._sorter()
         self._keep: Callable[[Item], bool] | None = None
         self._items: dict[str, Item] = {}
@@ -177,7 +180,7 @@ class Rows(Generic[Item]):
     @property
     def fields(self) -> Fields:
         """What a filter can ask of these rows."""
-        return BUILT_IN if self.searchable is None else fields_of(self.columns)
+        return BUILT_IN if self.searchable is None else fields_of(self.columns, self.asks)
 
     def filter(self, chosen: Filter | None) -> None:
         """Show the rows that a person's filter keeps, or all."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Literal
 
 from nodus_tui.contract.actions import AppliedDocument
@@ -111,7 +110,7 @@ class SpecFiles:
     """The files as rows."""
 
     def __init__(self) -> None:
-        self.rows: Rows[SpecRow] = Rows(SPEC_COLUMNS, sort="file", searchable=_searchable)
+        self.rows: Rows[SpecRow] = Rows(SPEC_COLUMNS, sort="file", searchable=_searchable, asks=("state",))
         self.loaded = False
 
     def found(self, rows: Sequence[SpecRow]) -> None:
@@ -152,7 +151,9 @@ class SpecFiles:
 
 
 def _searchable(row: SpecRow) -> Searchable:
-    return Searchable((row.shown, kinds_text(row), names_text(row)), (row.standing,), "", Decimal(0))
+    # The word in the table, and the one of the standing: `faulty` for `! 2 faults`.
+    words = (_SIGNS[row.standing].text.partition(" ")[2], row.standing, *(("draft",) if row.draft else ()))
+    return Searchable((row.shown, kinds_text(row), names_text(row)), words)
 
 
 def spec_facts(row: SpecRow, key: KeyNamer = own_key) -> Sequence[Line]:

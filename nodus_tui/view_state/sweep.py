@@ -51,7 +51,7 @@ class SweepState:
         self._sweeps = sweeps
         self._groups = groups
         self._jobs = jobs
-        self.rows: Rows[CellNow] = Rows(cell_columns((), ""), searchable=searchable_cell)
+        self.rows: Rows[CellNow] = Rows(cell_columns((), ""), searchable=searchable_cell, asks=("state", "cost"))
         self.grid: Grid | None = None
         self.marked: tuple[str, ...] = ()
         self.stale = True
@@ -82,7 +82,7 @@ class SweepState:
         if self._axes != results.axes:
             self._axes = results.axes
             columns = cell_columns(results.axes, results.cells[0].kind if results.cells else "")
-            self.rows = Rows(columns, sort="cell", searchable=searchable_cell)
+            self.rows = Rows(columns, sort="cell", searchable=searchable_cell, asks=("state", "cost"))
             self.grid = grid_of(results)
         self._cells = {cell.name: cell for cell in results.cells}
         self._places = {name: place for place, name in enumerate(self._cells)}

@@ -243,7 +243,7 @@ def searchable_cell(item: CellNow) -> Searchable:
     cell = item.cell
     cost = cell.cost_usd if item.group is None else status_of(item.group).money.model_usd
     states = (cell.phase.value, *((cell.reason,) if cell.reason else ()))
-    return Searchable(texts=(cell.name, axes_words(cell), cell.message), states=states, verdict="", cost=cost)
+    return Searchable(texts=(cell.name, axes_words(cell), cell.message), states=states, cost=cost)
 
 
 def cell_facts(item: CellNow, pool: PooledCells | None, now: datetime) -> tuple[Line, ...]:

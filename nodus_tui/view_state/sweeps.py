@@ -183,14 +183,14 @@ def searchable_sweep(sweep: Sweep) -> Searchable:
     status = sweep_status(sweep)
     states = (status.phase.value, *((status.reason,) if status.reason else ()))
     marks = ("simulated",) if status.simulated else ()
-    return Searchable(texts=(sweep.name, status.message, axes_text(sweep), *marks), states=states, verdict="", cost=status.cost_usd)
+    return Searchable(texts=(sweep.name, status.message, axes_text(sweep), *marks), states=states, cost=status.cost_usd)
 
 
 class SweepsState:
     """All sweeps, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True, searchable=searchable_sweep)
+        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True, searchable=searchable_sweep, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

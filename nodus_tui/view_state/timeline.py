@@ -79,7 +79,9 @@ class TimelineState:
     def __init__(self, group: GroupState) -> None:
         self.group = group
         self.window = TimeWindow()
-        self.rows: Rows[AgentRun] = Rows(timeline_columns(self.window), sort="case", searchable=searchable_run)
+        self.rows: Rows[AgentRun] = Rows(
+            timeline_columns(self.window), sort="case", searchable=searchable_run, asks=("state", "verdict", "cost")
+        )
 
     @property
     def loaded(self) -> bool:

@@ -84,24 +84,23 @@ _COMMANDS = re.compile(rf"{re.escape(PREFIX)}/sandboxes/[^/]*/exec(?:/|$)")
 def needed_role(method: str, path: str, query: str) -> Role:
     """The role that a request needs. What is not known to be harmless needs an operator, so that a new route is closed at first.
 
-    A dry run counts as one only when `dryRun=true` stands in the query exactly so and once: every reader reads that alike. To ask what the
-    server is, with a trial of its sandboxes, starts something there. What a person does in a sandbox is theirs, its output too. In the
-    scheduler's log stand folders, names and what libraries say.
+    A dry run counts as one only when every reader reads it alike (`is_dry_run`). To ask what the server is, with a trial of its sandboxes,
+    starts something there. What a person does in a sandbox is theirs, its output too. In the scheduler's log stand folders, names and what
+    libraries say.
     """
     if (method, path) == ("GET", f"{PREFIX}/info") and query not in {"", "probe=false"}:
         return Role.OPERATOR
     if _COMMANDS.match(path) or path == f"{PREFIX}/scheduler":
         return Role.OPERATOR
-    if method in _GET_METHODS or (method, path) == ("POST", f"{PREFIX}/estimate"):
-        return Role.VIEWER
-    if (
-        (method, path) == ("POST", f"{PREFIX}/apply")
-        and _DRY_RUN.findall(query) == ["true"]
-        and query.count("dryRun") == 1
-        and "%" not in query
-    ):
+    if method in _GET_METHODS or (method, path) == ("POST", f"{PREFIX}/estimate") or is_dry_run(method, path, query):
         return Role.VIEWER
     return Role.OPERATOR
+
+
+def is_dry_run(method: str, path: str, query: str) -> bool:
+    """Whether it only asks what an apply would do: `dryRun=true` stands in the query exactly so and once."""
+    whole = _DRY_RUN.findall(query) == ["true"] and query.count("dryRun") == 1 and "%" not in query
+    return whole and (method, path) == ("POST", f"{PREFIX}/apply")
 
 
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")

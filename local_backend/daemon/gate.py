@@ -13,7 +13,17 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from local_backend.daemon.access import AccessPolicy, Caller, Role, TokenBucket, bearer_token, host_allowed, needed_role, without_tokens
+from local_backend.daemon.access import (
+    AccessPolicy,
+    Caller,
+    Role,
+    TokenBucket,
+    bearer_token,
+    host_allowed,
+    is_dry_run,
+    needed_role,
+    without_tokens,
+)
 from local_backend.daemon.presence import Presence
 from local_backend.daemon.problems import RefusalError, internal_failure, refusal
 from nodus_tui import __version__
@@ -157,7 +167,7 @@ class _Passage:
         finally:
             caller = self._scope.get("state", {}).get(CALLER)
             name = caller.name if isinstance(caller, Caller) else "-"
-            level = logging.DEBUG if self._status == HTTPStatus.OK and _is_beat(self._scope) else logging.INFO
+            level = logging.DEBUG if _is_no_news(self._scope, self._status) else logging.INFO
             _log.log(level, "%s %s %s %s", name, self._scope["method"], _shown(self._scope["path"]), self._status or "-")
 
     async def _noting(self, message: Message) -> None:
@@ -220,13 +230,15 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _is_beat(scope: Scope) -> bool:
-    """What is asked all the time, by consoles whether we still answer and what the log says, by terminals with each key: the log is for
-    what else was done.
+def _is_no_news(scope: Scope, status: int) -> bool:
+    """What is asked all the time, by consoles whether we still answer and what the log says, by editors of specs what a text would do and
+    cost, by terminals with each key: the log is for what else was done. A text that is being written is often wrong.
     """
     path: str = scope["path"]
+    if path == f"{PREFIX}/estimate" or is_dry_run(scope["method"], path, scope["query_string"].decode("latin-1")):
+        return status in {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
     asked = scope["method"] == "GET" and path in {f"{PREFIX}/info", f"{PREFIX}/scheduler"}
-    return asked or ("/exec/" in path and path.endswith(("/input", "/output")))
+    return status == HTTPStatus.OK and (asked or ("/exec/" in path and path.endswith(("/input", "/output"))))
 
 
 def _shown(path: str) -> str:

@@ -1,10 +1,9 @@
 """Kill, extend, retry, resume, copy: the questions before and the sentences after, the same from every view."""
 
-from decimal import Decimal
 from uuid import uuid4
 
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, ResumeSweep, Retry, RetryJob
-from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -15,12 +14,13 @@ from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, kill_job_question, retry_job_question, retry_problem
+from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import (
-    GroupExtension,
     Question,
     cap_input,
     cap_problem,
     extension_problem,
+    first_ends,
     interrupted_waits,
     kill_group_question,
     kill_run_question,
@@ -57,9 +57,9 @@ async def perform(screen: ViewScreen, action: Action, *, undoes: bool = False) -
 
 
 async def undo(screen: ViewScreen) -> None:
-    """Take back the last thing that the person did, or say why that cannot be; the next time the one before."""
+    """Take back what the person did last in this view or to the workspace, or say why that cannot be; the next time the one before."""
     history = screen.services.history
-    while (step := history.take()) is not None:
+    while (step := history.take(screen)) is not None:
         if step.why_not:
             screen.notice(f"{step.what[:1].upper()}{step.what[1:]} cannot be undone: {step.why_not}.", Tone.WARN)
             return
@@ -69,7 +69,30 @@ async def undo(screen: ViewScreen) -> None:
         if step.back is not None and step.back():
             screen.notice(f"Undone: {step.what}.", Tone.GOOD)
             return
-    screen.notice("Nothing is left to be undone.", Tone.MUTED)
+    screen.notice("Nothing is left to be undone in this view.", Tone.MUTED)
+
+
+def perform_later(screen: ViewScreen, action: ExtendCap, run: AgentRun, first: str) -> None:
+    """Extend a run of which something comes to its end `first`: whatever view is open then, the outcome comes as a notice."""
+    services, group = screen.services, run.spec.group
+    services.asked.begin(action.request_id, f"the new cap of {run.name} waits for {first}")
+
+    async def done() -> None:
+        try:
+            outcome = await services.backend.act(action)
+        except NodusError as error:
+            told = Happening(REFUSED, error.detail)
+        else:
+            told = Happening(DONE if outcome.changed else REFUSED, outcome.message)
+            if outcome.changed:
+                services.history.did(step_of(action))
+        finally:
+            services.asked.end(action.request_id)
+        tell_outcome(screen, told, group or "")
+
+    # Of the app, not of the view: who goes elsewhere meanwhile still wants to know.
+    screen.app.run_worker(done(), exit_on_error=True)
+    screen.show()
 
 
 async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
@@ -166,10 +189,12 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
         return
     spent = display_usd(status.cost_usd)
     resting = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
+    first = first_ends(run)
     lines: list[Line] = [
         line(f"{display_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("This run ends as superseded; a new one takes its case with the higher cap."),
+        *((later_line(screen, f"First {first} ends and is paid"),) if first else ()),
         *((line(interrupted_waits(screen.key)),) if resting else ()),
     ]
     afresh = "It begins afresh; what was spent stays in the group's cost only."
@@ -183,54 +208,27 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
             switch=Switch(off=(onward, "lets it begin afresh instead"), on=(afresh, "lets it go on from the conversation instead")),
         ),
     )
-    if answer is not None:
-        text, restart = answer
-        await perform(screen, ExtendCap(kind="AgentRun", name=run.name, cap_usd=typed_cap(text), restart=restart, **_stamp(screen)))
-
-
-async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[AgentRun, ...]) -> None:
-    """Ask for one new cap, and give it to every run of the group that waits at its own."""
-    if not runs:
-        screen.notice(f"No run of {group.name} waits at its own cap.", Tone.WARN)
-        return
-    extension = GroupExtension(group, runs, screen.key)
-    answer = await screen.app.push_screen_wait(
-        PromptDialog(
-            f"New cap of every waiting run of {group.name}, in US dollars",
-            extension.lines(),
-            value=cap_input(extension.proposal),
-            problem=lambda text: cap_problem(text, extension.least_cap),
-            remark=lambda text: extension.remark(typed_cap(text)),
-        ),
-    )
     if answer is None:
         return
-    cap = typed_cap(answer[0])
-    question = extension.question(cap)
-    if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
-        return
-    await _extend_each(screen, extension.below(cap), cap)
-
-
-async def _extend_each(screen: ViewScreen, runs: tuple[AgentRun, ...], cap: Decimal) -> None:
-    """One action a run; what is refused for one (it may have gone on meanwhile) does not keep the others from theirs."""
-    extended, refused = 0, []
-    for place, run in enumerate(runs, start=1):
-        screen.notice(f"extending {place} of {len(runs)}…", Tone.MUTED)
-        try:
-            outcome = await screen.services.backend.act(ExtendCap(kind="AgentRun", name=run.name, cap_usd=cap, **_stamp(screen)))
-        except NodusError as error:
-            refused.append(error.detail)
-            if error.code is ErrorCode.UNAVAILABLE:
-                break
-        else:
-            extended += outcome.changed
-    said = f"extended {extended} of {len(runs)} runs to {display_usd(cap)}"
-    if refused:
-        screen.notice(f"! {said}; not done: {refused[0]}" + (f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""), Tone.BAD)
+    text, restart = answer
+    action = ExtendCap(kind="AgentRun", name=run.name, cap_usd=typed_cap(text), restart=restart, **_stamp(screen))
+    if first:
+        perform_later(screen, action, run, first)
     else:
-        screen.notice(f"✓ {said}", Tone.GOOD)
-    screen.show()
+        await perform(screen, action)
+
+
+def tell_outcome(screen: ViewScreen, outcome: Happening, group: str = "") -> None:
+    """What came of something that took its time: here, where the person still is, and in any case among the notices."""
+    here = screen.is_attached and screen.app.screen is screen
+    if here:
+        screen.tell(line(Span(f"{outcome.sign.glyph} {outcome.text}", outcome.sign.tone)))
+    screen.services.feed.tell(outcome, "AgentGroup" if group else "", group, told=here)
+
+
+def later_line(screen: ViewScreen, first: str) -> Line:
+    """That a higher cap takes effect later, and where its outcome is told."""
+    return line(Span(f"{first}; the outcome comes as a notice ({screen.key('notices')}).", Tone.WARN))
 
 
 def unscored_ended(group: AgentGroup) -> int:

@@ -1,22 +1,26 @@
 """Kill, extend, retry of everything that is picked in a table: one question in numbers, one action for each, one sentence about all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.screens.acting import perform, unscored_ended
+from nodus_tui.screens.acting import later_line, perform, tell_outcome, unscored_ended
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state import many
 from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone, plain
 from nodus_tui.view_state.jobs import cap_of, cost_now
-from nodus_tui.view_state.proposals import cap_input, cap_problem, extension_problem, typed_cap
+from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
+from nodus_tui.view_state.proposals import GroupExtension, cap_input, cap_problem, extension_problem, first_ends, typed_cap
 from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.undoing import step_of_many
 from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
 
 
@@ -34,32 +38,64 @@ async def _agreed(screen: ViewScreen, plan: many.Plan, verb: str) -> bool:
     return agreed
 
 
-async def _each(screen: ViewScreen, done: str, what: str, names: Sequence[str], action: Callable[[str], Action]) -> None:
-    """One action for each; what is refused for one (it may have gone on meanwhile) does not keep the others from theirs."""
-    changed, refusals = 0, []
-    for place, name in enumerate(names, start=1):
-        screen.notice(f"{place} of {len(names)}…", Tone.MUTED)
+@dataclass(frozen=True)
+class _Series:
+    """One action on several."""
+
+    done: str
+    """In the past tense."""
+    what: str
+    """What one of them is called."""
+    names: Sequence[str]
+    action: Callable[[str], Action]
+    how: str = ""
+    """What stands behind their number, such as `to $0.12`."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """What of some of them comes to its end before, by their names."""
+
+
+def _each(screen: ViewScreen, series: _Series) -> None:
+    """One action for each, and one sentence about all. All of them are done whatever view is open meanwhile."""
+    if series.names:
+        # Of the app, not of the view: whoever goes elsewhere meanwhile asked for all of them.
+        screen.app.run_worker(_work(screen, series), exit_on_error=True)
+
+
+async def _work(screen: ViewScreen, series: _Series) -> None:
+    asked, key, count = screen.services.asked, uuid4().hex, len(series.names)
+    taken: list[Action] = []
+    refusals: list[many.Refusal] = []
+    for place, name in enumerate(series.names, start=1):
+        waits = f": {name} waits for {series.first[name]}" if name in series.first else ""
+        asked.begin(key, f"{place} of {count}{waits}")
+        if screen.is_attached:
+            screen.show()
+        action = series.action(name)
         try:
-            outcome = await screen.services.backend.act(action(name))
+            outcome = await screen.services.backend.act(action)
         except NodusError as error:
+            # It may have gone on meanwhile: that does not keep the others from theirs.
             refusals.append(many.Refusal(name, error.detail))
             if error.code is ErrorCode.UNAVAILABLE:
-                refusals.extend(many.Refusal(other, "not asked any more") for other in names[place:])
+                refusals.extend(many.Refusal(other, "not asked any more") for other in series.names[place:])
                 break
         else:
-            changed += outcome.changed
-            if not outcome.changed:
+            if outcome.changed:
+                taken.append(action)
+            else:
                 refusals.append(many.Refusal(name, outcome.message))
-    words = many.outcome_words(done, changed, len(names), refusals, what)
-    screen.notice(f"! {words}" if refusals else f"✓ {words}", Tone.BAD if refusals else Tone.GOOD)
-    screen.show()
+    asked.end(key)
+    if taken:
+        screen.services.history.did(step_of_many(taken, many.counted(len(taken), series.what)))
+    words = many.outcome_words(series.done, len(taken), count, refusals, series.what, series.how)
+    tell_outcome(screen, Happening(REFUSED if refusals else DONE, words))
 
 
 async def kill_runs(screen: ViewScreen, runs: Sequence[AgentRun]) -> None:
     """Ask, then end runs."""
     plan = many.kill_runs(runs)
     if await _agreed(screen, plan, "killed"):
-        await _each(screen, "killed", "run", plan.names, lambda name: Kill(kind="AgentRun", name=name, **_stamp(screen)))
+        _each(screen, _Series("killed", "run", plan.names, lambda name: Kill(kind="AgentRun", name=name, **_stamp(screen))))
 
 
 async def retry_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentGroup | None) -> None:
@@ -78,21 +114,56 @@ async def extend_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: Agent
     ]
     left = status_of(group).money.left_usd if group is not None else None
     note = "Each run ends as superseded; a new one goes on from its paid conversation with the new cap."
-    await _extend(screen, many.CapRaise("run", tuple(fit), len(runs), note, left))
+    first = {run.name: ends for run in runs if (ends := first_ends(run))}
+    await _extend(screen, many.CapRaise("run", tuple(fit), len(runs), note, left), first)
+
+
+async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[AgentRun, ...]) -> None:
+    """Ask for one new cap, and give it to every run of the group that waits at its own."""
+    if not runs:
+        screen.notice(f"No run of {group.name} waits at its own cap.", Tone.WARN)
+        return
+    extension = GroupExtension(group, runs, screen.key)
+    answer = await screen.app.push_screen_wait(
+        PromptDialog(
+            f"New cap of every waiting run of {group.name}, in US dollars",
+            extension.lines(),
+            value=cap_input(extension.proposal),
+            problem=lambda text: cap_problem(text, extension.least_cap),
+            remark=lambda text: extension.remark(typed_cap(text)),
+        ),
+    )
+    if answer is None:
+        return
+    cap = typed_cap(answer[0])
+    question = extension.question(cap)
+    if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
+        return
+    names = [run.name for run in extension.below(cap)]
+    _each(
+        screen,
+        _Series(
+            "extended",
+            "run",
+            names,
+            lambda name: ExtendCap(kind="AgentRun", name=name, cap_usd=cap, **_stamp(screen)),
+            f"to {display_usd(cap)}",
+        ),
+    )
 
 
 async def kill_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None:
     """Ask, then end groups."""
     plan = many.kill_groups(groups)
     if await _agreed(screen, plan, "killed"):
-        await _each(screen, "killed", "group", plan.names, lambda name: Kill(kind="AgentGroup", name=name, **_stamp(screen)))
+        _each(screen, _Series("killed", "group", plan.names, lambda name: Kill(kind="AgentGroup", name=name, **_stamp(screen))))
 
 
 async def retry_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None:
     """Ask, then run all unscored cases of groups again."""
     plan = many.retry_groups(groups, [unscored_ended(group) for group in groups])
     if await _agreed(screen, plan, "run again"):
-        await _each(screen, "retried", "group", plan.names, lambda name: Retry(group=name, **_stamp(screen)))
+        _each(screen, _Series("retried", "group", plan.names, lambda name: Retry(group=name, **_stamp(screen))))
 
 
 async def extend_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None:
@@ -111,14 +182,14 @@ async def kill_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
     """Ask, then end jobs."""
     plan, kinds = many.kill_jobs(jobs, screen.services.now()), {job.name: job.kind for job in jobs}
     if await _agreed(screen, plan, "killed"):
-        await _each(screen, "killed", "job", plan.names, lambda name: Kill(kind=kinds[name], name=name, **_stamp(screen)))
+        _each(screen, _Series("killed", "job", plan.names, lambda name: Kill(kind=kinds[name], name=name, **_stamp(screen))))
 
 
 async def retry_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
     """Ask, then begin the next attempts of jobs."""
     plan, kinds = many.retry_jobs(jobs, screen.services.now()), {job.name: job.kind for job in jobs}
     if await _agreed(screen, plan, "tried again"):
-        await _each(screen, "began", "next attempt", plan.names, lambda name: RetryJob(kind=kinds[name], name=name, **_stamp(screen)))
+        _each(screen, _Series("began", "next attempt", plan.names, lambda name: RetryJob(kind=kinds[name], name=name, **_stamp(screen))))
 
 
 async def extend_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
@@ -137,17 +208,17 @@ async def kill_boxes(screen: ViewScreen, boxes: Sequence[Sandbox]) -> None:
     """Ask, then stop sandboxes."""
     plan = many.kill_boxes(boxes, screen.services.now())
     if await _agreed(screen, plan, "killed"):
-        await _each(screen, "killed", "sandbox", plan.names, lambda name: Kill(kind="Sandbox", name=name, **_stamp(screen)))
+        _each(screen, _Series("killed", "sandbox", plan.names, lambda name: Kill(kind="Sandbox", name=name, **_stamp(screen))))
 
 
-async def _extend(screen: ViewScreen, raised: many.CapRaise) -> None:
+async def _extend(screen: ViewScreen, raised: many.CapRaise, first: Mapping[str, str] | None = None) -> None:
     if not raised.fit:
         screen.notice("Nothing of what is picked can have a higher cap: it has ended, or has none.", Tone.WARN)
         return
     answer = await screen.app.push_screen_wait(
         PromptDialog(
             f"New cap of {many.counted(len(raised.fit), raised.what)}, in US dollars",
-            raised.lines(),
+            (*raised.lines(), *((later_line(screen, f"Of {len(first)} the step under way ends first and is paid"),) if first else ())),
             value=cap_input(raised.proposal),
             problem=lambda text: cap_problem(text, raised.least_cap),
             remark=lambda text: raised.remark(typed_cap(text)),
@@ -160,10 +231,14 @@ async def _extend(screen: ViewScreen, raised: many.CapRaise) -> None:
     if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
         return
     names = [each.name for each in raised.below(cap)]
-    await _each(
+    _each(
         screen,
-        "extended",
-        raised.what,
-        names,
-        lambda name: ExtendCap.model_validate({"kind": kinds[name], "name": name, "cap_usd": cap, **_stamp(screen)}),
+        _Series(
+            "extended",
+            raised.what,
+            names,
+            lambda name: ExtendCap.model_validate({"kind": kinds[name], "name": name, "cap_usd": cap, **_stamp(screen)}),
+            f"to {display_usd(cap)}",
+            first or {},
+        ),
     )

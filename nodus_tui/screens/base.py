@@ -199,23 +199,30 @@ class ViewScreen(Screen[None]):
         return hint(key, words, f"do('{action_id}')") if key else ()
 
     def _status_lines(self, width: int) -> tuple[Line, ...]:
+        told, most = self._status_told()
+        recorded = self.services.recorded()
+        # These stand whatever else is told: who records, or waits for an answer, must see it at any time.
+        standing = (line(Span(f"● {recorded}", Tone.MARK)) if recorded else (), self.services.asked.words(short=bool(told)))
+        if not told:
+            return ((Span(" "), *joined((*standing, *self.status_parts()))),)
+        first, *more = told
+        return clipped((line(" ", *each) for each in (joined((*standing, first)), *more)), width - 1, most)
+
+    def _status_told(self) -> tuple[tuple[Line, ...], int]:
+        """What is to be told instead of the usual, and in how many lines at most; nothing where all is as usual."""
         connection = self.services.feed.connection
         now = self.services.now()
         if connection.state == "lost":
             again = f" Trying again at {clock_text(connection.next_try, now)}." if connection.next_try else ""
             since = f" since {clock_text(connection.since, now)}" if connection.since else ""
-            lost = line(Span(f" ! No connection{since}: what you see is old. {connection.detail}.{again}", Tone.BAD))
-            return wrapped((lost,), width - 1)
+            lost = f"! No connection{since}: what you see is old. {connection.detail}.{again}"
+            return (line(Span(lost, Tone.BAD)),), self.size.height
         link = self.services.link()
         if link is not None and not link.connected:
             age = age_text(link.last_heard, now)
-            return (line(Span(f" ! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),)
-        if self._notice:
-            most = self._notice_lines or (4 if len(self._notice) == 1 else self.size.height * 2 // 3)
-            return clipped((line(" ", *each) for each in self._notice), width - 1, most)
-        recorded = self.services.recorded()
-        recorded_line = line(Span(f"● {recorded}", Tone.MARK)) if recorded else ()
-        return ((Span(" "), *joined((recorded_line, *self.status_parts()))),)
+            return (line(Span(f"! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),), 2
+        most = self._notice_lines or (4 if len(self._notice) == 1 else self.size.height * 2 // 3)
+        return self._notice, most
 
     def notice(self, text: str, tone: Tone = Tone.INFO) -> None:
         """Tell the person something in the status line, for a while."""

@@ -122,7 +122,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             except NodusError as error:
                 self.notice(f"! The runs of {group.name} cannot be read: {error.detail}", Tone.BAD)
             else:
-                await acting.extend_waiting(self, group, waiting_at_own_caps(runs))
+                await acting_many.extend_waiting(self, group, waiting_at_own_caps(runs))
 
     async def do_retry(self) -> None:
         """Run the unscored cases of the selected group again, or of the picked ones."""

@@ -17,6 +17,7 @@ from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.jobs import JobsState
+from nodus_tui.view_state.notice_words import Happening
 from nodus_tui.view_state.notices import NoticesState
 from nodus_tui.view_state.queue import QueueState
 from nodus_tui.view_state.results import ResultsState
@@ -148,6 +149,11 @@ class LiveFeed:
                 changed = state.fold(event) or changed
         if changed:
             self._changed()
+
+    def tell(self, happening: Happening, kind: str = "", name: str = "", *, told: bool = False) -> None:
+        """What the person asked for has its outcome: a notice more, about what is gone to by kind and name; `told` where they saw it."""
+        self.notices.answered(happening, self._clock(), kind, name, told=told)
+        self._changed()
 
     async def open_group(self, name: str) -> GroupState:
         """The state of one group with its runs; raises NodusError when the backend cannot give it."""

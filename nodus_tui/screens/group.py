@@ -231,7 +231,7 @@ class GroupScreen(TableScreen[AgentRun]):
     async def do_extend_waiting(self) -> None:
         """Give every run that waits at its own cap a higher one."""
         if (group := self._group()) is not None:
-            await acting.extend_waiting(self, group, self.state.waiting_at_own_caps())
+            await acting_many.extend_waiting(self, group, self.state.waiting_at_own_caps())
 
     async def do_retry_group(self) -> None:
         """Run all unscored cases again."""

@@ -10,6 +10,7 @@ from nodus_tui.contract.playback import Playback, Recorded, Replayed
 from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.table_memory import TableMemory
+from nodus_tui.view_state.asked import Asked
 from nodus_tui.view_state.key_actions import Situation
 from nodus_tui.view_state.undoing import History
 
@@ -52,6 +53,9 @@ class Services:
 
     history: History = field(default_factory=History)
     """What the person did, so that it can be undone where that can be."""
+
+    asked: Asked = field(default_factory=Asked)
+    """What the person asked for that is not answered yet."""
 
     def playback(self) -> Playback | None:
         """How the showing of a recording stands; None where what is shown is the present."""

@@ -6,7 +6,7 @@ knows no kind of resource.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol
 
 from textual.app import ComposeResult
 
@@ -25,8 +25,6 @@ from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import PICKED, LineTable
 from nodus_tui.widgets.span_block import SpanBlock
-
-Arrangement = TypeVar("Arrangement")
 
 
 class RowsScreen(ViewScreen):
@@ -48,14 +46,18 @@ class RowsScreen(ViewScreen):
         super().run_action_id(action_id)
         if action_id != "undo" and self.is_attached and self.active_table is table:
             if table.rows.order != order:
-                self.services.history.did(Step("the order of the rows", back=partial(self._back, table.order_by, order)))
+                self._did("the order of the rows", partial(table.order_by, order))
             if table.picked_keys != picked:
-                self.services.history.did(Step("what was picked", back=partial(self._back, table.pick_these, picked)))
+                self._did("what was picked", partial(table.pick_these, picked))
 
-    def _back(self, put: Callable[[Arrangement], None], before: Arrangement) -> bool:
+    def _did(self, what: str, put_back: Callable[[], None]) -> None:
+        """One more thing of this view that can be undone here."""
+        self.services.history.did(Step(what, back=partial(self._back, put_back), view=self))
+
+    def _back(self, put_back: Callable[[], None]) -> bool:
         if not self.is_attached:
             return False
-        put(before)
+        put_back()
         self.show()
         return True
 
@@ -306,7 +308,7 @@ class TableScreen(RowsScreen, Generic[Item]):
         bar = self.part("filter", FilterBar)
         before, self._filtered = self._filtered, bar.text
         if before != bar.text:
-            self.services.history.did(Step("the filter", back=partial(self._back, self._refilter, before)))
+            self._did("the filter", partial(self._refilter, before))
         self.table.focus()
         self.show()
 

@@ -257,9 +257,12 @@ class Refusal:
     detail: str
 
 
-def outcome_words(done: str, changed: int, asked: int, refusals: Sequence[Refusal], what: str) -> str:
-    """`killed 9 of 12 runs; 2 × has ended (Succeeded), 1 × …`: refusals of one kind are told once, with their number."""
-    said = f"{done} {changed} of {counted(asked, what)}"
+def outcome_words(done: str, changed: int, asked: int, refusals: Sequence[Refusal], what: str, how: str = "") -> str:
+    """`killed 9 of 12 runs; 2 × has ended (Succeeded), 1 × …`: refusals of one kind are told once, with their number.
+
+    `how` stands behind the number, such as `to $0.12`.
+    """
+    said = f"{done} {changed} of {counted(asked, what)}" + (f" {how}" if how else "")
     if not refusals:
         return said
     kinds = Counter(" ".join(each.detail.replace(each.name, "").split()).strip(" :") or each.detail for each in refusals)

@@ -39,6 +39,11 @@ _ENDED_WORDS = {
 }
 
 
+DONE = Sign("✓", "Done", Tone.GOOD)
+REFUSED = Sign("!", "Refused", Tone.BAD)
+"""The outcome of what a person asked for."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """One thing that happened."""

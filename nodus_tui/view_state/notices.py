@@ -176,6 +176,14 @@ class NoticesState:
         self._unrung.append(notice)
         return notice
 
+    def answered(self, happening: Happening, at: datetime, kind: str = "", name: str = "", *, told: bool = False) -> None:
+        """What a person asked for some time ago has come to its outcome. One that was `told` already is only kept to be read again."""
+        notice = self._add(happening, at, kind, name)
+        if told:
+            self.unread -= 1
+            self._untold.remove(notice)
+            self._unrung.remove(notice)
+
     def was_away(self, since: datetime, now: datetime) -> None:
         """Tell in one line what ended between two visits of a person."""
         text = away_text(self._groups.items(), self._jobs.items(), self._sweeps.items(), since=since, now=now)

@@ -205,6 +205,12 @@ def extension_problem(run: AgentRun, successor: str = "", key: KeyNamer = own_ke
     return ""
 
 
+def first_ends(run: AgentRun) -> str:
+    """What of a run comes to its end before a higher cap takes effect; empty where nothing is under way."""
+    phase = run_status(run).phase
+    return "its grading" if phase is RunPhase.GRADING else "the step under way" if phase.going else ""
+
+
 def _round_up(amount: Decimal) -> Decimal:
     """Up to two significant digits, or to the cent from a dollar on."""
     digits = 2 if amount >= 1 else max(2, -amount.adjusted() + 1)

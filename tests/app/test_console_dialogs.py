@@ -134,7 +134,7 @@ async def test_a_refusal_of_some_is_told_with_its_reason() -> None:
     backend.refuse = NodusError(ErrorCode.INVALID_ACTION, "it went on meanwhile")
     async with console(backend, start_at="fleet") as (app, pilot):
         await press(app, pilot, "C", "enter")
-        assert "extended 0 of 3 runs to $0.12; not done: it went on meanwhile (and 2 more)" in " ".join(screen_text(app).split())
+        assert "extended 0 of 3 runs to $0.12; not done: 3 × it went on meanwhile" in " ".join(screen_text(app).split())
 
 
 async def test_where_none_waits_nothing_is_asked() -> None:

@@ -24,7 +24,7 @@ async def test_a_pause_is_undone_once_and_not_done_again() -> None:
         assert "U undoes it" in screen_text(app)
         await press(app, pilot, "U")
         await press(app, pilot, "U")
-        assert "Nothing is left to be undone." in screen_text(app)
+        assert "Nothing is left to be undone in this view." in screen_text(app)
     assert [(type(action), action.name) for action in backend.acted] == [(PauseSweep, "grid"), (ResumeSweep, "grid")]
     assert len({action.request_id for action in backend.acted}) == 2
 

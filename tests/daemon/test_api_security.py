@@ -308,6 +308,18 @@ async def test_a_client_on_the_network_makes_the_server_read_no_file(place: ApiP
         assert "no folder" in _problem(relative, 422, ErrorCode.INVALID_SPEC).faults[0].message
 
 
+@pytest.mark.parametrize(("path", "status"), [("/v1/apply?dryRun=true", 200), ("/v1/apply?dryRun=true", 422), ("/v1/estimate", 200)])
+async def test_what_an_editor_asks_with_each_pause_is_no_news_for_the_log(
+    place: ApiPlace, caplog: pytest.LogCaptureFixture, path: str, status: int
+) -> None:
+    text = yaml(agent(), group()) if status == 200 else "kind: Agen"
+    with caplog.at_level(logging.DEBUG):
+        async with _served(place) as (_, served), over_socket(served) as client:
+            assert (await client.post(path, content=text, headers=YAML)).status_code == status
+            assert (await client.post("/v1/apply", content=yaml(agent(), group()), headers=YAML)).status_code == 200
+    assert [record.levelno for record in caplog.records if "POST /v1/" in record.getMessage()] == [logging.DEBUG, logging.INFO]
+
+
 async def test_no_token_comes_into_a_log_or_an_answer(place: ApiPlace, caplog: pytest.LogCaptureFixture) -> None:
     token = place.token("one", Role.OPERATOR)
     said = []

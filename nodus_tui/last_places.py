@@ -18,9 +18,13 @@ class Place:
 
     view: View
     name: str = ""
-    """Of the group, run, job or other thing that the view is of; empty for a view of all."""
+    """Of the group, run, job or other thing that the view is of, or the path of a file; empty for a view of all."""
     row: str = ""
     """The key of the selected row; empty where there is none."""
+    second: str = ""
+    """The name of what it is compared with; empty in all other views."""
+    below: str = ""
+    """The view of all such things, where one view shows things of several kinds; empty for the usual one."""
 
 
 class LastPlaces:
@@ -35,12 +39,13 @@ class LastPlaces:
         found = kept.get(workspace) if isinstance(kept, dict) else None
         if not isinstance(found, dict):
             return None
-        view, name, row = (str(found.get(field, "")) for field in ("view", "name", "row"))
-        return Place(View(view), name, row) if view in set(View) else None
+        view, *rest = (str(found.get(field, "")) for field in ("view", "name", "row", "second", "below"))
+        return Place(View(view), *rest) if view in set(View) else None
 
     def leave(self, workspace: str, place: Place) -> None:
         """This visit ends there. Where that cannot be kept, the next one begins with the campaigns; nobody needs to hear of it."""
         kept = self._memory.get(_FACT)
         others = [(name, at) for name, at in kept.items() if name != workspace] if isinstance(kept, dict) else []
-        fact: JsonValue = {"view": place.view.value, "name": place.name, "row": place.row}
+        words = {"view": place.view.value, "name": place.name, "row": place.row, "second": place.second, "below": place.below}
+        fact: JsonValue = {field: word for field, word in words.items() if word}
         self._memory.keep(_FACT, dict([*others[-(_MOST - 1) :], (workspace, fact)]))

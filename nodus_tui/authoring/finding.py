@@ -31,6 +31,12 @@ def examples_folder() -> Path | None:
     return folder if (folder / "README.md").is_file() else None
 
 
+def is_example(path: Path) -> bool:
+    """Whether a file came with the program."""
+    examples = examples_folder()
+    return examples is not None and path.is_relative_to(examples)
+
+
 def found_files(folder: Path) -> list[FoundFile]:
     """The spec files below a folder, near ones first, then the examples; what cannot be read is left out."""
     found = [FoundFile(path, str(path.relative_to(folder))) for path in _specs(folder)]

@@ -121,6 +121,10 @@ class ViewScreen(Screen[None]):
         """Where this is."""
         raise NotImplementedError
 
+    def names(self) -> tuple[str, ...]:
+        """What this view is of, by the names with which it can be opened again; nothing for a view of all things of a kind."""
+        return self.crumbs()[1:2]
+
     def headline(self) -> Line:
         """What stands at the right of the crumbs."""
         return ()
@@ -272,6 +276,7 @@ class ViewScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """What happened while another screen was above is shown at once."""
         self.show()
+        self.services.arrived()
 
     def on_resize(self, event: Resize) -> None:
         """Too small a terminal gets a sentence instead of a ruin."""

@@ -112,6 +112,10 @@ class ComparisonScreen(TableScreen[ComparedTask]):
         """Where this is."""
         return ("campaigns", self.state.names[0], f"compared with {self.state.names[1]}")
 
+    def names(self) -> tuple[str, ...]:
+        """Both groups'."""
+        return self.state.names
+
     def headline(self) -> Line:
         """Which tasks are shown."""
         return line(muted("all tasks" if self.state.all_tasks else "tasks that came out differently"))

@@ -108,6 +108,10 @@ class RunScreen(ViewScreen):
         """Where this is."""
         return ("campaigns", self.group.name, self.state.name)
 
+    def names(self) -> tuple[str, ...]:
+        """The run's alone: its group is known by it."""
+        return (self.state.name,)
+
     def headline(self) -> Line:
         """The phase."""
         if self.state.run is None:

@@ -117,6 +117,10 @@ class SpecEditor(ViewScreen):
         """Where this is."""
         return ("specs", self.path.name)
 
+    def names(self) -> tuple[str, ...]:
+        """The path of its file."""
+        return (str(self.path),)
+
     def headline(self) -> Line:
         """Whether it is saved, and its problems."""
         saved = (

@@ -2,12 +2,17 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
+from nodus_tui.contract.durations import parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
+from nodus_tui.contract.resources.agent_group import MAX_CASES
 from nodus_tui.contract.resources.meta import NAME_PATTERN
 
 _NAME = re.compile(NAME_PATTERN)
+_SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(hours=24)
+"""Between these lies a group's timeout."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ QUESTIONS = (
     Question("runCap", "Cap of a run", "US dollars that one run may spend on models, at most."),
     Question("groupCap", "Cap of the group", "US dollars for all runs together; empty gives every case room to start."),
     Question("maxActive", "maxActive", "How many runs go at once, at most."),
+    Question("timeout", "Timeout", "Of the whole group, from its creation on: 1m to 24h, such as 30m or 1h30m."),
+    Question("maxTokens", "Tokens of a reply", "At most; a call sets aside the price of so many, so fewer let more runs go at once."),
     Question("tools", "Tools", "none, or some of bash, read, write, edit, submit: then each run gets a sandbox."),
 )
 
@@ -45,6 +52,8 @@ DEFAULT_ANSWERS: Answers = {
     "runCap": "0.10",
     "groupCap": "",
     "maxActive": "10",
+    "timeout": "30m",
+    "maxTokens": "1024",
     "tools": "none",
 }
 TOOL_CHOICES = ("none", "bash", "bash, read, write, edit", "bash, read, write, edit, submit")
@@ -56,10 +65,9 @@ def problems(answers: Answers) -> dict[str, str]:
     name = answers["name"].strip()
     if not _NAME.fullmatch(name) or len(name) > 50:
         found["name"] = "1 to 50 small letters, digits, dots and hyphens, beginning and ending with a letter or digit"
-    for each, most in (("tasks", 100), ("repetitions", 100), ("maxActive", 1000)):
-        text = answers[each].strip()
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= most:
-            found[each] = f"a whole number from 1 to {most:,}"
+    found |= _number_problems(answers)
+    if wrong := _duration_problem(answers["timeout"].strip()):
+        found["timeout"] = wrong
     for each in ("runCap", "groupCap"):
         if wrong := _money_problem(answers[each].strip(), may_be_empty=each == "groupCap"):
             found[each] = wrong
@@ -71,11 +79,29 @@ def problems(answers: Answers) -> dict[str, str]:
     return found
 
 
+def _number_problems(answers: Answers) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each, most in (("tasks", MAX_CASES), ("repetitions", MAX_CASES), ("maxActive", 1000), ("maxTokens", 1_000_000)):
+        text = answers[each].strip()
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:8]) <= most:
+            found[each] = f"a whole number from 1 to {most:,}"
+    if not found.keys() & {"tasks", "repetitions"} and int(answers["tasks"]) * int(answers["repetitions"]) > MAX_CASES:
+        found["repetitions"] = f"tasks × repetitions is more than {MAX_CASES}; a Sweep with shards holds more"
+    return found
+
+
 def _money_problem(text: str, *, may_be_empty: bool) -> str:
     if may_be_empty and not text:
         return ""
     try:
         return "" if parse_usd(text.removeprefix("$")) > 0 else "more than 0"
+    except ValueError as error:
+        return str(error)
+
+
+def _duration_problem(text: str) -> str:
+    try:
+        return "" if _SHORTEST <= parse_duration(text) <= _LONGEST else "from 1m to 24h"
     except ValueError as error:
         return str(error)
 
@@ -100,6 +126,7 @@ def spec_of(answers: Answers) -> str:
         *([f"  system: {_quoted(system)}"] if system else []),
         "  model:",
         f"    families: [{_quoted(answers['family'].strip())}]",
+        f"    maxTokens: {int(answers['maxTokens'])}",
         f'  perRunMaxCostUSD: "{usd_text(parse_usd(answers["runCap"].strip().removeprefix("$")))}"',
         *([f"  tools: [{', '.join(tools)}]"] if tools else []),
         "---",
@@ -117,7 +144,7 @@ def spec_of(answers: Answers) -> str:
         f"    tasks: {int(answers['tasks'])}",
         f"    repetitions: {int(answers['repetitions'])}",
         "    seed: 0",
-        "    timeout: 30m",
+        f"    timeout: {answers['timeout'].strip()}",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""The guided form: ten answers, what is wrong with them, and what they may cost, as they are typed. Gives a name and a spec."""
+"""The guided form: a few answers, what is wrong with them, and what they may cost, as they are typed. Gives a name and a spec."""
 
 from decimal import Decimal
 from functools import partial
@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Resize
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -25,6 +26,8 @@ from nodus_tui.widgets.text_entry import TextEntry
 _SECONDS = 0.4
 """Without a key for so long, the answers are checked."""
 _LABEL = 18
+_OTHER_LINES, _LEAST_LINES = 9, 3
+"""The frame, the title and what is told; and how many questions are in sight at least."""
 
 
 def _alone(what: Line, _width: int) -> tuple[Line, ...]:
@@ -36,6 +39,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
 
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
+    SpecForm #questions { height: auto; scrollbar-size-vertical: 1; }
     SpecForm Horizontal { height: 1; }
     SpecForm Horizontal SpanBlock { width: 18; }
     SpecForm #told { margin-top: 1; min-height: 4; }
@@ -62,12 +66,14 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         """A line for each question, and what is told of them."""
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
-            for question in QUESTIONS:
-                with Horizontal():
-                    yield SpanBlock(widget_id=f"label-{question.id}")
-                    entry = TextEntry(value=self.answers[question.id], id=f"answer-{question.id}")
-                    entry.cursor_blink = False
-                    yield entry
+            # Where they do not all fit, they scroll, and what is told of them stays in sight.
+            with VerticalScroll(id="questions", can_focus=False):
+                for question in QUESTIONS:
+                    with Horizontal():
+                        yield SpanBlock(widget_id=f"label-{question.id}")
+                        entry = TextEntry(value=self.answers[question.id], id=f"answer-{question.id}")
+                        entry.cursor_blink = False
+                        yield entry
             yield SpanBlock(widget_id="told")
 
     def on_mount(self) -> None:
@@ -84,6 +90,10 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         self._tell()
         self.run_worker(self._ask_names(), exit_on_error=True)
         self._later()
+
+    def on_resize(self, event: Resize) -> None:
+        """The questions take what the rest leaves them."""
+        self.query_one("#questions").styles.max_height = max(_LEAST_LINES, event.size.height - _OTHER_LINES)
 
     async def _ask_names(self) -> None:
         self.names = await known_names(self.services.backend)

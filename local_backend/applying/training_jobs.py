@@ -225,8 +225,9 @@ class TrainingJobPlanning:
         )
         work = self._desk.work(spec, order)
         reason = fact.problem or unsupported(work) or terms.refusal
-        if not reason and not fact.torch and not isinstance(model.source, ServedModel):
-            reason = f"{fact.python} has no torch, which loads models: `nodus-tui evaluate setup` adds it"
+        if not reason and fact.harness and not fact.torch and not isinstance(model.source, ServedModel):
+            remedy = "choose one that has it (evaluate.image)" if fact.image else "`nodus-tui evaluate setup` adds it"
+            reason = f"{fact.image or fact.python} has no torch, which loads models: {remedy}"
         if reason:
             plan.refusals.append(f"TrainingJob {job.name} is valid, but {reason}")
         uses: dict[str, Any] = {USES: model.ordered.family} if model.served_by_job else {}

@@ -31,6 +31,8 @@ _ENGINE_NAMES = (
     "XDG_RUNTIME_DIR",
 )
 """What the supervisor of an image needs to find the engine and the registries' credentials."""
+PLACES_VARIABLE = "NODUS_DEVICE_PLACES"
+"""Where a command finds the numbers of its devices as the driver counts them, in the order of NVIDIA_VISIBLE_DEVICES."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -131,6 +133,7 @@ def order_for(
         "TMPDIR": str(folder / TEMPORARY_FOLDER),
         "NODUS_HARDWARE": record.hardware or spec.hardware,
         VARIABLE: str(folder / TOLD_FILE),
+        **({PLACES_VARIABLE: ",".join(place for _, place in devices)} if devices else {}),
         **{name: environ[name] for name in _KEPT_NAMES if name in environ},
     }
     image = None

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from local_backend.environments.interface import ResolvedEnvironment
+from nodus_tui.contract.configuration import EvaluateSettings
 
 OUTPUTS = "outputs"
 """Below the work folder: what is kept of it."""
@@ -58,6 +60,21 @@ class OrderedEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderedImage:
+    """The image that the harness runs in."""
+
+    reference: str
+    memory_bytes: int
+    mounts: tuple[tuple[str, str, str], ...] = ()
+    """What it sees beside the job's own: source on this machine, target, and `ro` or `rw`."""
+
+
+def mounted(settings: EvaluateSettings) -> tuple[tuple[str, str, str], ...]:
+    """Source on this machine, target, and `ro` or `rw` of each of its mounts."""
+    return tuple((str(Path(each.source).expanduser()), each.target, "ro" if each.read_only else "rw") for each in settings.mounts)
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationOrder:
     """One evaluation."""
 
@@ -65,7 +82,7 @@ class EvaluationOrder:
     workspace: str
     uri: str
     python: str
-    """The one that has the harness."""
+    """The one that has the harness; of an image, the image's own."""
     model: OrderedModel
     parameters: dict[str, Any]
     """As the spec has them, with their defaults."""
@@ -76,6 +93,8 @@ class EvaluationOrder:
     cpus: float = 1
     fetching_variables: tuple[str, ...] = field(default=())
     """Names of environment variables that only the fetching gets."""
+    image: OrderedImage | None = None
+    """None where the harness runs on this machine itself."""
 
     def to_text(self) -> str:
         """As JSON."""
@@ -87,6 +106,8 @@ class EvaluationOrder:
         values: dict[str, Any] = json.loads(text)
         values["model"] = OrderedModel(**values["model"])
         values["environment"] = OrderedEnvironment(**values["environment"]) if values["environment"] else None
+        if image := values["image"]:
+            values["image"] = OrderedImage(**{**image, "mounts": tuple(tuple(each) for each in image["mounts"])})
         for name in ("tasks", "include_paths", "fetching_variables"):
             values[name] = tuple(values[name])
         return cls(**values)

@@ -101,6 +101,7 @@ def provenance(findings: Findings) -> dict[str, Any]:
         "versions": findings.versions,
         "parameters": order.parameters,
         "seed": order.seed,
+        "image": order.image.reference if order.image is not None else None,
         "hardware": {"name": findings.hardware, "devices": order.devices, "cpus": order.cpus},
         "offline": findings.offline or None,
         "chatTemplate": findings.chat_template,

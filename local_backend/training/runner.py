@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from local_backend.jobs.telling import VARIABLE, Measurement
-from local_backend.training import held_out, scoring
+from local_backend.training import contained, held_out, scoring
 from local_backend.training.bars import Bars
 from local_backend.training.command import (
     ENVIRONMENT_TASK,
@@ -39,6 +39,7 @@ from local_backend.training.records import Findings, provenance, results
 from local_backend.training.scores import NoResultsError, read_answers, read_results
 from local_backend.training.teller import Teller
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.evaluation import HARNESS_VERSION
 
 _STOPPED = 128 + signal.SIGTERM
 _FAILED = 1
@@ -151,19 +152,36 @@ class Evaluation:
             "includePaths": list(order.include_paths),
             "filter": dict(order.task_filter),
             "limit": order.number("limit"),
+            "needs": self._needs(),
         }
         asked, answered = self.work / _REQUEST_FILE, self.work / _FETCHED_FILE
         write_json(asked, request)
         answered.unlink(missing_ok=True)
-        command = [order.python, "-P", str(Path(fetch.__file__)), str(asked), str(answered)]
+        command = self._in_image([order.python, "-P", str(Path(fetch.__file__)), str(asked), str(answered)], self.environ, network=True)
         code = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, env=dict(self.environ), check=False).returncode  # noqa: S603 - our own script
         try:
             found: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise FailedError(f"the model and the data could not be fetched (exit code {code}); the log says more") from None
+            problem = (
+                contained.problem_of(self.work) or f"the model and the data could not be fetched (exit code {code}); the log says more"
+            )
+            raise FailedError(problem) from None
         if "problem" in found:
             raise FailedError(str(found["problem"]))
         return found
+
+    def _needs(self) -> dict[str, str]:
+        """What an image must have, which may not have been here when the job was made."""
+        if self.order.image is None:
+            return {}
+        return {"lm_eval": HARNESS_VERSION, **({} if self.order.model.kind == "served" else {"torch": ""})}
+
+    def _in_image(self, command: list[str], environ: Mapping[str, str], *, network: bool) -> list[str]:
+        """The same command, in the harness's image where it has one."""
+        order = self.order
+        if order.image is None:
+            return command
+        return contained.command_in(order.image, order, self.work, environ, command, network=network)
 
     def _look_at_model(self, path: Path, commit: str) -> None:
         if not path.exists():
@@ -200,15 +218,16 @@ class Evaluation:
         arguments = harness_arguments(order, fetched, self.places, device="cpu" if on_cpu else "cuda")
         command = launched(order.python, devices, arguments)
         self.findings.command, self.findings.chat_template = command, fetched.chat_template
-        bars = Bars(weights)
+        bars, environ, network = Bars(weights), self._harness_environ(on_cpu=on_cpu, devices=devices), order.model.kind == "served"
         self.teller.tell(message="loading the model")
         done = scoring.run(
-            command,
-            self._harness_environ(on_cpu=on_cpu, devices=devices),
+            self._in_image(command, environ, network=network),
+            environ,
             self.work,
             bars,
             lambda: self.teller.progress(bars.progress * (1 - self._grading), "scoring"),
-            network=order.model.kind == "served",
+            network=network,
+            contained=order.image is not None,
         )
         self.findings.offline, self.findings.seconds, self.findings.cached = done.offline, done.seconds, bars.cached
         if done.offline == "environment variables":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_backend.sandboxes.base_image import cache_folder
+from local_backend.training.image_runtime import look_at_image
 from nodus_tui.contract.configuration import EvaluateSettings
 from nodus_tui.contract.evaluation import HARNESS, HARNESS_VERSION, EvaluationFact, managed_python
 
@@ -46,6 +47,8 @@ def find(settings: EvaluateSettings, environ: Mapping[str, str]) -> Found | None
 
 async def look(settings: EvaluateSettings, environ: Mapping[str, str]) -> EvaluationFact:
     """What is there, or the sentence that says what to do."""
+    if settings.image is not None:
+        return await look_at_image(settings.image, settings, environ, _ASK)
     found = find(settings, environ)
     if found is None:
         return EvaluationFact(problem=f"{HARNESS} is not here: {_SETUP}, or `evaluate: {{python: PATH}}` in the configuration names one")

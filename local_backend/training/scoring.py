@@ -17,7 +17,8 @@ _PIPE_BYTES = 65_536
 _IDLE_SECONDS = 0.5
 _TAIL_BYTES = 16_384
 _SENTENCE = 500
-_KILLED = -9
+_KILLED = frozenset({-9, 128 + 9})
+"""By the kernel or a person: of a container's program its end says so as a shell's does."""
 _NOISE = re.compile(rb"fatal: not a git repository \(or any of the parent directories\): \.git\n?")
 """What git answers when the harness asks it which commit the work folder is at. It is no failure, and reads like one."""
 
@@ -31,16 +32,27 @@ class Run:
     """What came of it."""
 
     offline: str
-    """How it was kept from the network: `network namespace`, `environment variables`, or nothing where it needs one."""
+    """How it was kept from the network: `network namespace`, `container without a network`, `environment variables`, or nothing where
+    it needs one."""
     seconds: float = 0.0
     """From the first request to the model to the last answer."""
     tail: bytes = b""
     started: float | None = field(default=None, repr=False)
 
 
-def run(command: Sequence[str], environ: Mapping[str, str], folder: Path, bars: Bars, moved: Callable[[], None], *, network: bool) -> Run:
-    """Run it to its end. Raises HarnessError."""
-    process, offline = _started(command, environ, folder, network=network)
+def run(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    folder: Path,
+    bars: Bars,
+    moved: Callable[[], None],
+    *,
+    network: bool,
+    contained: bool = False,
+) -> Run:
+    """Run it to its end; `contained` says that the command holds a container, which has the network taken. Raises HarnessError."""
+    process, offline = _started(command, environ, folder, network=network or contained)
+    offline = "container without a network" if contained else offline
     found = Run("" if network else offline)
     try:
         _follow(process, found, bars, moved)
@@ -89,7 +101,7 @@ def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: C
 
 def _failure(code: int, tail: bytes) -> str:
     how = f"the harness ended with {code}" if code >= 0 else f"the harness was ended by signal {-code}"
-    if code == _KILLED:
+    if code in _KILLED:
         return f"{how}; it may have run out of memory (resources.memoryGiB)"
     said = last_words(tail)
     return f"{how}: {said}" if said else how

@@ -6,12 +6,13 @@ from typing import Any
 
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.training.model_uri import HubModel, LocalModel, ServedModel
-from local_backend.training.order import OUTPUTS, EvaluationOrder, OrderedModel
+from local_backend.training.order import OUTPUTS, EvaluationOrder, OrderedImage, OrderedModel, mounted
 from nodus_tui.contract.configuration import EvaluateSettings
 from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.training_job import TrainingJobSpec
 
 CPU = "CPU"
+_GIB = 1 << 30
 
 _RUNNER = "local_backend.training.runner"
 _PASSED = (
@@ -37,7 +38,7 @@ _ENGINE = (
     "DOCKER_CERT_PATH",
     "XDG_RUNTIME_DIR",
 )
-"""What graders need to find the engine of their sandboxes."""
+"""What graders need to find the engine of their sandboxes, and what finds the engine of the harness's image."""
 
 
 def unserved(source: HubModel | LocalModel) -> OrderedModel:
@@ -69,7 +70,8 @@ def work_of(spec: TrainingJobSpec, order: EvaluationOrder, settings: EvaluateSet
     """The Job. `program` is the Python of this program itself."""
     resources, first = spec.resources, spec.resources.hardware[0]
     secret = [name for name in settings.env_from if name in environ]
-    named = [*_PASSED, *(_ENGINE if order.environment is not None and order.environment.engine else ())]
+    named = [*_PASSED, *(_ENGINE if _uses_engine(order, settings) else ())]
+    order = replace(order, image=_image(spec, settings))
     passed = [name for name in named if environ.get(name)]
     key = [order.model.key_variable] if order.model.key_variable else []
     order = replace(order, fetching_variables=tuple(secret))
@@ -88,6 +90,16 @@ def work_of(spec: TrainingJobSpec, order: EvaluationOrder, settings: EvaluateSet
             "timeout": spec.timeout,
         }
     )
+
+
+def _uses_engine(order: EvaluationOrder, settings: EvaluateSettings) -> bool:
+    return settings.image is not None or (order.environment is not None and order.environment.engine is not None)
+
+
+def _image(spec: TrainingJobSpec, settings: EvaluateSettings) -> OrderedImage | None:
+    if settings.image is None:
+        return None
+    return OrderedImage(settings.image, round(spec.resources.all_memory_gib * _GIB), mounted(settings))
 
 
 def order_in(work: Mapping[str, Any]) -> EvaluationOrder:

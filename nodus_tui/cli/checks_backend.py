@@ -155,6 +155,8 @@ def evaluation_check(fact: EvaluationFact | None) -> Check:
     if fact.problem:
         what, _, remedy = fact.problem.partition(": ")
         return Check(check="evaluate", level=Level.WARN, message=f"no TrainingJob can run: {what}", remedy=remedy)
+    if fact.image and not fact.harness:
+        return Check(check="evaluate", level=Level.OK, message=f"{HARNESS} in the image {fact.image}, which the first TrainingJob fetches")
     torch = f"torch {fact.torch}" if fact.torch else "no torch, so that only served models can be scored"
     return Check(check="evaluate", level=Level.OK, message=f"{HARNESS} {fact.harness}, {torch}: {fact.python} ({fact.source})")
 

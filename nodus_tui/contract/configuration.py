@@ -23,6 +23,7 @@ from nodus_tui.contract.durations import Duration, bounded_duration, parse_durat
 from nodus_tui.contract.money import parse_usd, usd_text
 from nodus_tui.contract.resources.budget import EmailAddress
 from nodus_tui.contract.resources.hardware import HardwareName
+from nodus_tui.contract.resources.job import Mount
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 
@@ -254,11 +255,26 @@ class EvaluateSettings(ContractModel):
     """Where TrainingJobs find lm-evaluation-harness, which runs in an environment of its own."""
 
     python: str | None = Field(default=None, min_length=1, max_length=4096)
-    """The Python that has it. Absent means the environment that `nodus-tui evaluate setup` makes."""
+    """The Python that has it. Absent means the environment that `nodus-tui evaluate setup` makes; of an image, its `python3`."""
+    image: str | None = Field(default=None, min_length=1, max_length=1000)
+    """An image of the Docker engine in which the harness runs, instead of on the machine itself. It has lm-eval, and torch for models that
+    are loaded."""
+    mounts: tuple[Mount, ...] = Field(default=(), max_length=64)
+    """What the image sees of the machine beside the model, the tasks and the job's own folder. Sources are absolute."""
     include_paths: tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...] = Field(default=(), max_length=16)
     """Folders with benchmark tasks that every TrainingJob may name. Their files may hold code, which runs as the scheduler's user."""
     env_from: tuple[EnvironmentVariable, ...] = Field(default=("HF_TOKEN",), max_length=50)
     """Variables of the scheduler's environment that the fetching of models and data gets where they are set; the scoring gets none."""
+
+    @model_validator(mode="after")
+    def _mounts_of_an_image(self) -> Self:
+        if self.mounts and self.image is None:
+            raise PydanticCustomError("evaluate_mounts", "`mounts` are for an `image`: without one the harness sees the machine's files")
+        if relative := [each.source for each in self.mounts if not each.source.startswith(("/", "~/"))]:
+            raise PydanticCustomError(
+                "evaluate_mounts", "the source of a mount is an absolute path here, and {path} is none", {"path": relative[0]}
+            )
+        return self
 
 
 class SmtpSettings(ContractModel):

@@ -44,5 +44,7 @@ class EvaluationFact(ContractModel):
     """Its version."""
     torch: str = ""
     """Torch's; empty where only served models can be scored."""
+    image: str = ""
+    """The image that the harness runs in; empty where it runs on the machine itself. Without a version it was not fetched yet."""
     problem: str = ""
     """Why no TrainingJob can run, and what to do; empty where one can."""

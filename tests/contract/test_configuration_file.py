@@ -106,3 +106,14 @@ console: {mouse: on}
 )
 def test_one_fault(text, place, message):
     assert told(text) == [(*place, message)]
+
+
+def test_mounts_are_for_an_image_and_their_sources_are_absolute():
+    mount = "mounts: [{source: SOURCE, target: /data}]"
+    (alone,) = told(f"evaluate: {{{mount.replace('SOURCE', '/data')}}}\n")
+    assert "without one the harness sees the machine's files" in alone[3]
+    (relative,) = told(f"evaluate: {{image: lm-eval, {mount.replace('SOURCE', 'data')}}}\n")
+    assert relative[3] == "the source of a mount is an absolute path here, and data is none"
+    text = f"evaluate: {{image: lm-eval, {mount.replace('SOURCE', '/a')}}}\n"
+    (whole,) = load_configuration("config.yaml", text.encode()).evaluate.mounts
+    assert (whole.source, whole.target, whole.read_only) == ("/a", "/data", True)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from docker_engines import user_engine
 from stand_in_hub import COMMIT, REPOSITORY, hub
 from training_place import TrainingPlace, log_of, output, until
 
@@ -131,3 +132,30 @@ async def test_a_served_model_is_asked_through_the_chat_endpoint(real: TrainingP
                 "uri": "family://own", "family": "own", "name": LOCAL_MODEL, "baseURL": base_url, "dialect": "chat"
             }  # fmt: skip
             assert (provenance["offline"], provenance["chatTemplate"]) == (None, True)
+
+
+@pytest.fixture
+def machine_folders(python: Path) -> set[str]:
+    """The harness's environment, its Python, and the libraries that compiled packages need beside those of the base image."""
+    known = subprocess.check_output(["ldconfig", "-p"], text=True).splitlines()
+    libraries = Path(next(words[-1] for words in map(str.split, known) if words[0] == "libstdc++.so.6")).parent
+    return {str(python.parent.parent), str(python.resolve().parent.parent), str(libraries)}
+
+
+async def test_the_real_harness_is_asked_in_an_image(real: TrainingPlace, machine_folders: set[str]) -> None:
+    """The image is made of this machine's own files; the harness's environment is mounted into it, for it is too large to be copied."""
+    async with user_engine() as engine:
+        digest = (await engine.prepare(None)).partition("@sha256:")[2]
+    real.evaluate = {
+        "image": f"nodus/base:{digest}",
+        "mounts": [{"source": each, "target": each} for each in machine_folders],
+    }
+    real.sums()
+    async with real.backend() as backend:
+        await backend.apply(real.benchmark("sums", parameters={"limit": 6, "batchSize": 4}))
+        status = await until(backend)
+        assert (status.phase, status.progress) == ("Succeeded", 1.0), await log_of(backend)
+        assert [(each.metric, each.samples) for each in status.scores] == [("acc", 6)]
+        provenance = await output(backend, "provenance.json")
+        assert (provenance["offline"], provenance["model"]["parameters"]) == ("container without a network", 37_984)
+        assert provenance["image"] == f"nodus/base:{digest}"

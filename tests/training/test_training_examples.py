@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from training_place import TrainingPlace
 
+from nodus_tui.contract.evaluation import requirements
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
-from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
+from nodus_tui.contract.spec_loading.loader import SpecSource, load_configuration, load_specs
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "training"
 
@@ -23,3 +24,11 @@ async def test_every_example_is_valid(path: Path, place: TrainingPlace) -> None:
     # This machine need not have the GPUs that one of them asks for.
     assert told.get("TrainingJob", "") == "" or path.name == "benchmark.yaml"
     assert {"TrainingJob", "Sweep"} & set(told)
+
+
+def test_the_examples_image_is_named_as_its_dockerfile_makes_it() -> None:
+    config = EXAMPLES / "image" / "config.yaml"
+    settings = load_configuration(config.name, config.read_bytes()).evaluate
+    made = (EXAMPLES / "image" / "Dockerfile").read_text(encoding="utf-8")
+    assert (settings.image, f"-t {settings.image} " in made) == ("lm-eval:0.4.13", True)
+    assert all(each in made for each in requirements("cpu"))

@@ -42,6 +42,8 @@ class TrainingPlace:
         self.tasks = folder / "tasks"
         self.settings = ""
         """More of the configuration."""
+        self.evaluate: dict[str, Any] = {}
+        """More of its part about the harness."""
         self.tasks.mkdir(exist_ok=True)
         if model is None:
             self.model.mkdir()
@@ -119,7 +121,8 @@ class TrainingPlace:
     async def backend(self, *, role: Any = "work") -> AsyncIterator[LocalBackend]:
         """The embedded backend at work. A CPU hour costs $9 (a TrainingJob's four slices: one cent a second)."""
         config = self.folder / "config.yaml"
-        text = f"rates: {{CPU: '9'}}\njobs: {{stopGrace: 2s}}\nevaluate: {{python: {json.dumps(str(self.python))}}}\n{self.settings}"
+        evaluate = json.dumps({"python": str(self.python), **self.evaluate})
+        text = f"rates: {{CPU: '9'}}\njobs: {{stopGrace: 2s}}\nevaluate: {evaluate}\n{self.settings}"
         config.write_text(text, encoding="utf-8")
         async with await open_local(BackendOptions(home=self.folder / "home", config=config, role=role)) as backend:
             yield backend

@@ -23,7 +23,7 @@ from local_backend.sandboxes.docker.containers import (
     writable_folders,
 )
 from local_backend.sandboxes.docker.endpoint import find_endpoint
-from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
+from local_backend.sandboxes.docker.facts import engine_facts, is_rootless, takes_filter
 from local_backend.sandboxes.docker.gpus import device_requests, explained
 from local_backend.sandboxes.docker.images import Images
 from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts, remove_container
@@ -75,6 +75,11 @@ class DockerEngine:
     def images(self) -> Images:
         """Its images."""
         return self._images
+
+    @property
+    def rootless(self) -> bool:
+        """Whether it is a user's own: root in its containers is that user outside."""
+        return is_rootless(self._info)
 
     def device_requests(self, devices: Sequence[SandboxDevice]) -> list[dict[str, Any]]:
         """How a container of this engine gets these. Raises SandboxRefusedError."""

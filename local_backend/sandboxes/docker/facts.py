@@ -16,10 +16,9 @@ def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineF
     if info.get("OSType", "linux") != "linux":
         raise SandboxError(f"the Docker engine runs {info['OSType']} containers: switch it to Linux containers")
     security = [str(option) for option in info.get("SecurityOptions") or ()]
-    rootless = any("name=rootless" in option for option in security)
     weaknesses = []
     lacking = [name for field, name in _CONTROLLERS.items() if not info.get(field)]
-    old_rootless = rootless and str(info.get("CgroupVersion", "1")) == "1"
+    old_rootless = is_rootless(info) and str(info.get("CgroupVersion", "1")) == "1"
     if old_rootless:
         weaknesses.append(
             "The engine is rootless on cgroup v1, which ignores limits without a word: boot with systemd.unified_cgroup_hierarchy=1, "
@@ -43,3 +42,8 @@ def engine_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineF
 def takes_filter(info: Mapping[str, Any]) -> bool:
     """Whether sandboxes get our own filter of system calls."""
     return any("name=seccomp" in str(option) for option in info.get("SecurityOptions") or ())
+
+
+def is_rootless(info: Mapping[str, Any]) -> bool:
+    """Whether a user runs it without being root."""
+    return any("name=rootless" in str(option) for option in info.get("SecurityOptions") or ())

@@ -31,6 +31,15 @@ def versions() -> dict[str, str]:
     return found
 
 
+def check(needs: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Whether the packages are there that are needed, in the version that is named, if one is. Raises ProblemError."""
+    for name, version in needs.items():
+        if name not in found:
+            raise ProblemError(f"{sys.executable} of the harness's image has no {name}: choose an image that has it (evaluate.image)")
+        if version and found[name] != version:
+            raise ProblemError(f"the harness's image has {name} {found[name]}, and this version works with {version} (evaluate.image)")
+
+
 def fetch_model(repository: str, revision: str, patterns: Sequence[str] | None = None) -> dict[str, str]:
     """Bring a repository of the hub here: its folder and its commit, and a note where only what was fetched before could be taken."""
     from huggingface_hub import HfApi, snapshot_download  # noqa: PLC0415
@@ -148,6 +157,7 @@ def _first_line(error: Exception) -> str:
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that was asked for. Raises ProblemError."""
     found: dict[str, Any] = {"versions": versions()}
+    check(request.get("needs", {}), found["versions"])
     if hub := request.get("hub"):
         found["model"] = fetch_model(hub["repository"], hub["revision"])
     if request.get("tasks"):

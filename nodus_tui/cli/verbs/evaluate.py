@@ -88,7 +88,10 @@ def status(output: str) -> int:
             pairs_text(
                 [
                     ("Python", f"{fact.python} ({fact.source})" if fact.python else ""),
-                    (HARNESS, fact.harness),
+                    (
+                        HARNESS,
+                        fact.harness or ("known when a TrainingJob has fetched the image" if fact.image and not fact.problem else ""),
+                    ),
                     ("torch", fact.torch or ("none: only served models can be scored" if fact.harness else "")),
                     ("Problem", fact.problem),
                 ]

@@ -1,0 +1,242 @@
+"""TrainingJobs whose harness runs in an image, at a real Docker engine. The image has the STAND-IN for the harness."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from docker_engines import user_engine
+from training_place import TrainingPlace, log_of, output, stand_in_python, until
+
+from local_backend.jobs.order import read_report
+from local_backend.sandboxes.docker.engine import DockerEngine
+from local_backend.training.contained import command_in, container_environ
+from local_backend.training.container import ContainerRequest
+from local_backend.training.order import EvaluationOrder, OrderedImage, OrderedModel
+from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import NodusError
+
+pytestmark = pytest.mark.timeout(110)
+IMAGE = "nodus-test/evaluate:1"
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[DockerEngine]:
+    async with user_engine() as found:
+        yield found
+
+
+async def built(engine: DockerEngine, folder: Path, lines: str, tag: str) -> str:
+    """An image on top of the base image, which is made of this machine's own files: no registry is asked."""
+    digest = (await engine.prepare(None)).partition("@sha256:")[2]
+    (folder / "Dockerfile").write_text(f"FROM nodus/base:{digest}\n{lines}")
+    await engine.build(str(folder), "Dockerfile", tag)
+    return tag
+
+
+@pytest.fixture
+async def image(engine: DockerEngine, tmp_path: Path) -> str:
+    folder = tmp_path / "image"
+    folder.mkdir()
+    stand_in_python(folder)
+    return await built(engine, folder, "COPY stand-in /opt/stand-in\nENV PYTHONPATH=/opt/stand-in\n", IMAGE)
+
+
+@pytest.fixture
+def place(tmp_path: Path, image: str, monkeypatch: pytest.MonkeyPatch) -> TrainingPlace:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    place = TrainingPlace(tmp_path, "python3")
+    place.evaluate = {"image": image}
+    return place
+
+
+def hold(place: TrainingPlace, after: int, **how: Any) -> Path:
+    """Have the harness wait midway; gives the file that lets it go on, which is where the container sees it."""
+    go = place.tasks / "go"
+    place.behave(hold_after=after, hold=str(go), **how)
+    return go
+
+
+async def containers(engine: DockerEngine) -> list[str]:
+    return [found.id for found in await engine.list() if found.run == "score"]
+
+
+async def gone(engine: DockerEngine) -> None:
+    """Wait until the engine has none of the job's any more."""
+    while await containers(engine):
+        await asyncio.sleep(0.05)
+
+
+async def midway(backend: Backend) -> None:
+    await until(backend, lambda status: (status.progress or 0) >= 0.4)
+
+
+async def test_the_harness_is_asked_in_its_image_without_network_or_keys_and_what_it_writes_is_the_users(
+    place: TrainingPlace, engine: DockerEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    place.sums()
+    (place.folder / "more").mkdir()
+    (place.folder / "more" / "seen.txt").touch()
+    place.evaluate["mounts"] = [{"source": str(place.folder / "more"), "target": "/srv/more"}]
+    before = {path: path.stat().st_mtime_ns for path in [*place.model.rglob("*"), *place.tasks.rglob("*")]}
+    async with place.backend() as backend:
+        fact = (await backend.info(probe=True)).evaluation
+        assert fact is not None
+        assert (fact.image, fact.python, fact.harness, fact.torch, fact.problem) == (IMAGE, "python3", "0.4.13", "2.13.0", "")
+        await backend.apply(place.benchmark("sums", parameters={"limit": 4}))
+        status = await until(backend)
+        assert (status.phase, status.progress) == ("Succeeded", 1.0), await log_of(backend)
+        assert [(each.task, each.value, each.samples) for each in status.scores] == [("sums", 0.5, 4)]
+        seen = (await output(backend, "harness/results_now.json"))["seen"]
+        assert seen["interfaces"] == ["lo"]
+        assert not [name for name in seen["environ"] if "TOKEN" in name or "KEY" in name or name.startswith("DOCKER")]
+        assert seen["environ"]["HF_HUB_OFFLINE"] == "1"
+        assert seen["environ"]["PYTHONPATH"] == "/opt/stand-in", "the image's own environment stands"
+        provenance = await output(backend, "provenance.json")
+        assert (provenance["image"], provenance["offline"]) == (IMAGE, "container without a network")
+        assert "STAND-IN, rank 0" in await log_of(backend)
+    assert await containers(engine) == []
+    assert before == {path: path.stat().st_mtime_ns for path in [*place.model.rglob("*"), *place.tasks.rglob("*")]}
+    assert {path.stat().st_uid for path in (place.folder / "home" / "jobs" / "score").rglob("*")} == {os.getuid()}
+
+
+async def test_killed_midway_its_container_ends_gracefully_and_a_retry_goes_on_from_the_cache(
+    place: TrainingPlace, engine: DockerEngine
+) -> None:
+    place.sums(20)
+    go = hold(place, 8)
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums"))
+        await midway(backend)
+        assert len(await containers(engine)) == 1
+        await backend.act(Kill(kind="TrainingJob", name="score"))
+        first = await until(backend)
+        assert (first.phase, first.reason, first.progress) == ("Cancelled", "Killed", 0.4)
+        # Not by whoever sweeps up later: it was ended before the job was.
+        assert await containers(engine) == []
+        go.touch()
+        await backend.act(RetryJob(kind="TrainingJob", name="score"))
+        second = await until(backend)
+        assert (second.phase, second.attempt, second.scores[0].samples) == ("Succeeded", 2, 20)
+        assert (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] == 8
+        assert second.cost_usd > first.cost_usd
+
+
+async def test_its_cap_ends_a_harness_that_does_not_listen_and_a_higher_one_goes_on(place: TrainingPlace, engine: DockerEngine) -> None:
+    place.sums(20)
+    go = hold(place, 5, ignores_term=True)
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums", maxCostUSD="0.12"))
+        first = await until(backend)
+        assert first.reason == "MaxCostReached", (first, await log_of(backend))
+        assert float(first.cost_usd) <= 0.12
+        await gone(engine)
+        go.touch()
+        await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=Decimal("0.90")))
+        second = await until(backend)
+        assert (second.phase, second.attempt) == ("Succeeded", 2), await log_of(backend)
+        assert first.cost_usd < second.cost_usd
+
+
+async def test_a_scheduler_that_comes_back_finds_it(place: TrainingPlace, engine: DockerEngine) -> None:
+    place.sums(20)
+    go = hold(place, 8)
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums"))
+        await midway(backend)
+    assert len(await containers(engine)) == 1
+    go.touch()
+    async with place.backend() as backend:
+        status = await until(backend)
+        assert (status.phase, status.attempt, status.scores[0].samples) == ("Succeeded", 1, 20)
+
+
+@pytest.mark.parametrize("victims", ["supervisor", "runner", "client", "all"])
+async def test_whoever_is_killed_nothing_goes_on_in_the_container(place: TrainingPlace, engine: DockerEngine, victims: str) -> None:
+    place.sums(20)
+    hold(place, 8, ignores_term=True)
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums"))
+        await midway(backend)
+        folder = place.folder / "home" / "jobs" / "score"
+        report = read_report(folder, (folder / "token").read_text())
+        assert report is not None
+        supervisor = psutil.Process(report.pid)
+        (runner,) = supervisor.children()
+        (client,) = runner.children()
+        killed = {"supervisor": [supervisor], "runner": [runner], "client": [client], "all": [supervisor, runner, client]}[victims]
+        for each in killed:
+            each.send_signal(signal.SIGSTOP)
+        for each in killed:
+            each.kill()
+        status = await until(backend)
+        ends = {"supervisor": "InfrastructureFailure", "all": "InfrastructureFailure"}
+        assert (status.phase, status.reason) == ("Failed", ends.get(victims, "NonZeroExit"))
+        assert status.cost_usd > 0
+        await gone(engine)
+
+
+async def test_an_image_without_the_harness_and_one_that_is_nowhere_say_so(place: TrainingPlace, engine: DockerEngine) -> None:
+    place.sums()
+    folder = place.folder / "bare"
+    folder.mkdir()
+    place.evaluate["image"] = await built(engine, folder, "ENV BARE=yes\n", "nodus-test/bare:1")
+    async with place.backend() as backend:
+        with pytest.raises(NodusError, match=r"the image nodus-test/bare:1 has no lm-evaluation-harness: correct evaluate\.image"):
+            await backend.apply(place.benchmark("sums"))
+    place.evaluate["image"] = "nowhere.invalid/evaluate:1"
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums"))
+        status = await until(backend)
+        assert (status.phase, "nowhere.invalid" in (status.message or "")) == ("Failed", True), status.message
+        assert not await containers(engine)
+
+
+async def test_a_python_that_the_image_does_not_have_is_told(place: TrainingPlace) -> None:
+    place.sums()
+    place.python = "/opt/none/python"
+    async with place.backend() as backend:
+        with pytest.raises(NodusError, match="/opt/none/python could not be started in the image"):
+            await backend.apply(place.benchmark("sums"))
+
+
+def test_a_container_is_given_the_jobs_devices_and_sees_where_a_models_links_lead(tmp_path: Path) -> None:
+    model, blobs, work = tmp_path / "model", tmp_path / "blobs", tmp_path / "work"
+    for folder in (model, blobs, work):
+        folder.mkdir()
+    (blobs / "weights").touch()
+    (model / "model.safetensors").symlink_to(blobs / "weights")
+    order = EvaluationOrder(
+        job="score",
+        workspace="/w",
+        uri="",
+        python="python3",
+        model=OrderedModel("local", str(model)),
+        parameters={},
+        image=OrderedImage("own/harness:1", 8 << 30, (("/data", "/data", "ro"),)),
+    )
+    environ = {
+        "HOME": str(tmp_path),
+        "DOCKER_HOST": "unix:///x",
+        "NVIDIA_VISIBLE_DEVICES": "GPU-a,GPU-b",
+        "CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b",
+        "NODUS_DEVICE_PLACES": "0,1:3",
+    }
+    assert order.image is not None
+    assert EvaluationOrder.from_text(order.to_text()) == order
+    words = command_in(order.image, order, work, environ, ["python3", "-c", "1"], network=False)
+    request = ContainerRequest.from_text(Path(words[-2]).read_text())
+    assert request.devices == (("GPU-a", "0"), ("GPU-b", "1:3"))
+    assert {(source, mode) for source, _, mode in request.mounts} >= {
+        (str(model), "ro"), (str(blobs), "ro"), (str(work), "rw"), (str(tmp_path / ".cache" / "huggingface"), "rw"), ("/data", "ro")
+    }  # fmt: skip
+    inside = container_environ(environ)
+    assert inside["CUDA_VISIBLE_DEVICES"] == "GPU-a,GPU-b"
+    assert not {"DOCKER_HOST", "NODUS_DEVICE_PLACES"} & set(inside)

@@ -30,7 +30,7 @@ from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
 from nodus_tui.key_gate import KeyGate
-from nodus_tui.last_places import LastPlaces, Place
+from nodus_tui.last_places import LastPlaces
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
 from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
@@ -39,10 +39,11 @@ from nodus_tui.screens.columns_dialog import COLUMNS_CSS
 from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.last_place import go_to_place, place_of
+from nodus_tui.screens.last_place import go_to_place
 from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
 from nodus_tui.screens.launch_check import Target
 from nodus_tui.screens.palette import JumpDialog, Palette
+from nodus_tui.screens.place_keeper import PlaceKeeper
 from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen
@@ -140,6 +141,7 @@ class NodusApp(App[int], inherit_bindings=False):
             situation=self.situation,
             drafts=None if in_browser or state_folder is None else state_folder / "drafts",
             launch_file=self.show_estimate,
+            arrived=self._keep_place,
         )
         self.info: BackendInfo | None = None
         self.failure: Exception | None = None
@@ -156,8 +158,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.looks = Appearance(ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, memory, wishes)
         self._visits = Visits(self.looks.memory)
         self._places = LastPlaces(self.looks.memory)
-        self._place = Place(CampaignsScreen.VIEW)
-        """Where the person left."""
+        self._place = PlaceKeeper(self._places)
         replayed = isinstance(backend, Replayed)
         self._ask_what_was = not replayed
         """Whether it is still to be told what ended since the last visit."""
@@ -224,8 +225,10 @@ class NodusApp(App[int], inherit_bindings=False):
         """What ends from now on is told the next time."""
         if self.info is not None and self.services.playback() is None:
             self._visits.end(self.info.workspace, self.clock())
-            if not self.starts_anew:
-                self._places.leave(self._here(), self._place)
+            if self.failure is not None:
+                self._place.broke(self._here())
+            elif not self.starts_anew:
+                self._place.left(self._here())
 
     async def on_event(self, event: Event) -> None:
         """Keys go one after the other; all else as Textual does it."""
@@ -325,7 +328,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave; where that was is known only before the views are torn down."""
-        self._place = place_of(screen for screen in self.screen_stack if isinstance(screen, ViewScreen))
+        self._place.leaving(self.screen_stack)
         super().exit(result, return_code, message)
 
     def _go_back(self) -> None:
@@ -346,6 +349,11 @@ class NodusApp(App[int], inherit_bindings=False):
         self._was_lost = lost
         self.room.look()
         self._tell_news()
+
+    def _keep_place(self) -> None:
+        """Remember which view is on top; not before it is known where the last visit ended."""
+        if self.info is not None and not (self._goes_back or self.starts_anew or self.services.playback()):
+            self._place.look(self._here(), self.screen_stack)
 
     def _plays(self, screen: ViewScreen) -> bool:
         """Whether a recording moves; one that is to be shown again and again begins anew at its end."""

@@ -15,12 +15,15 @@ class ConsoleMemory:
 
     def __init__(self, folder: Path | None) -> None:
         self._file = folder / FILE_NAME if folder is not None else None
-        self._facts: dict[str, JsonValue] = {}
+        self._facts = self._read()
+
+    def _read(self) -> dict[str, JsonValue]:
         if self._file is not None:
             with suppress(OSError, ValueError):
                 if self._file.stat().st_size <= _MOST_BYTES:
                     read = json.loads(self._file.read_text(encoding="utf-8"))
-                    self._facts = read if isinstance(read, dict) else {}
+                    return read if isinstance(read, dict) else {}
+        return {}
 
     def get(self, name: str) -> JsonValue:
         """A fact; None where there is none."""
@@ -34,7 +37,8 @@ class ConsoleMemory:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             beside = self._file.with_suffix(".new")
-            beside.write_text(json.dumps(self._facts, indent=2) + "\n", encoding="utf-8")
+            # Another console of the same person may have kept its own facts meanwhile.
+            beside.write_text(json.dumps({**self._read(), name: value}, indent=2) + "\n", encoding="utf-8")
             beside.replace(self._file)
         except OSError as error:
             return f"{self._file} cannot be written: {error.strerror or error}"

@@ -10,12 +10,12 @@ import contextlib
 import importlib.util
 import json
 import os
+import select
 import signal
 import sys
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -145,29 +145,44 @@ def main(arguments: list[str] | None = None) -> int:
     if problem := local_model_problem():
         sys.stderr.write(problem + "\n")
         return 4
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt):
-        return _serve_until_stopped(options.port, until_eof=options.until_eof)
-    return 0
+    return _serve_until_stopped(options.port, until_eof=options.until_eof)
 
 
 def _serve_until_stopped(port: int, *, until_eof: bool) -> int:
     """Serve; ends the process when stopped, and gives an exit code only when it could not start."""
+    ended = _end_at_signals()
     announcement = _separate_log()
     try:
         _server, url = _serve(port)
     except RuntimeError as error:
         sys.stderr.write(f"the local model server did not start on {HOST}:{port} (is the port taken?): {error}\n")
         return 4
-    with contextlib.suppress(KeyboardInterrupt):
-        # Who reads it may stop the server in the same moment.
-        announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
-        announcement.flush()
-        if until_eof:
-            while os.read(0, 4096):
-                pass
-        else:
-            threading.Event().wait()
+    announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
+    announcement.flush()
+    _wait(ended, until_eof=until_eof)
+    _end()
+
+
+def _end_at_signals() -> int:
+    """From now on SIGTERM and SIGINT end this process; gives a descriptor that can be read from once one of them came."""
+    seen, told = os.pipe()
+    os.set_blocking(told, False)
+    # A signal between Python's look for signals and the wait for something else would be seen only after that wait: the pipe ends it.
+    signal.set_wakeup_fd(told)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: _end())
+    return seen
+
+
+def _wait(ended: int, *, until_eof: bool) -> None:
+    watched = {ended, 0} if until_eof else {ended}
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        if ended in ready or not os.read(0, 4096):
+            return
+
+
+def _end() -> NoReturn:
     # At once: the engine's own way down can hang when it is stopped in the moment in which it starts, and there is nothing to save.
     os._exit(0)
 

@@ -51,6 +51,9 @@ class Services:
     launch_file: Callable[[str], None]
     """Shows the estimate of a spec file, from where it is launched."""
 
+    arrived: Callable[[], None]
+    """Hears that a view is on top now."""
+
     history: History = field(default_factory=History)
     """What the person did, so that it can be undone where that can be."""
 

@@ -90,6 +90,38 @@ async def test_it_opens_where_it_was_left(made: object, keys: tuple[str, ...], v
     assert there[0][-1] is view
 
 
+async def test_a_console_that_is_killed_opens_where_it_was(tmp_path: Path) -> None:
+    async with console(world(), state_folder=tmp_path) as (app, pilot):
+        await press(app, pilot, "b", "down", "enter")
+        await arrived(app, pilot)
+        kept = await asyncio.to_thread((tmp_path / "console.json").read_bytes)
+    (tmp_path / "console.json").write_bytes(kept)
+    shown, _ = await left_after(world(), tmp_path)
+    assert shown[-1] is View.SANDBOX
+
+
+async def test_a_terminal_that_is_gone_is_told_twice_and_left_once(tmp_path: Path) -> None:
+    async with console(world(), state_folder=tmp_path) as (app, pilot):
+        await press(app, pilot, "b", "down", "enter")
+        await arrived(app, pilot)
+        app.exit(129)
+        while len(app.screen_stack) > 1:
+            app.pop_screen()
+        app.exit(129)
+    assert (await left_after(world(), tmp_path))[0][-1] is View.SANDBOX
+
+
+async def test_what_ended_the_console_is_not_opened_again(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with console(world(), state_folder=tmp_path) as (app, pilot):
+            await press(app, pilot, "b")
+            await arrived(app, pilot)
+            app.call_later(lambda: 1 // 0)
+            await arrived(app, pilot)
+    shown, _ = await left_after(world(), tmp_path)
+    assert shown == [View.CAMPAIGNS]
+
+
 async def test_what_is_gone_is_told_in_the_nearest_view(tmp_path: Path) -> None:
     await left_after(world(), tmp_path, "b", "down", "enter")
     backend = world()

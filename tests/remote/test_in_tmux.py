@@ -14,7 +14,10 @@ import pytest
 from cli_workspace import COMMAND
 from detached import DetachedWorkspace, going, in_folder, scored
 
-pytestmark = pytest.mark.timeout(100)
+pytestmark = pytest.mark.timeout(150)
+
+_PATIENCE_SECONDS = 60.0
+"""How long a screen may take on a busy machine before a wait counts as one in vain."""
 
 
 @pytest.fixture
@@ -55,13 +58,18 @@ class Tmux:
         return self._call("capture-pane", "-p")
 
     async def reads(self, *parts: str) -> str:
-        """The screen once all of these stand on it; the test's own time limit ends a wait in vain."""
-        while True:
-            text = await asyncio.to_thread(self.screen)
-            if all(part in text for part in parts):
-                return text
-            # Each look is a process: without a pause they take the processor from what is waited for.
-            await asyncio.sleep(0.1)
+        """The screen once all of these stand on it; after a wait in vain the failure shows what stood there instead."""
+        text = ""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while True:
+                    text = await asyncio.to_thread(self.screen)
+                    if all(part in text for part in parts):
+                        return text
+                    # Each look is a process: without a pause they take the processor from what is waited for.
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            pytest.fail(f"the screen never showed {parts}, but:\n{text}")
 
     def kill(self) -> None:
         self._call("kill-server")

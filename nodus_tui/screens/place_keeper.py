@@ -1,0 +1,41 @@
+"""Keeps where a person is, while they are there: a console that is killed, or loses its machine, opens there again all the same."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from nodus_tui.last_places import LastPlaces, Place
+from nodus_tui.screens.base import ViewScreen
+from nodus_tui.screens.last_place import place_of
+from nodus_tui.view_state.views import View
+
+
+class PlaceKeeper:
+    """Of one console: writes its place down when it is another one, and with the selected row when it is left."""
+
+    def __init__(self, places: LastPlaces) -> None:
+        self._places = places
+        self._left: Place | None = None
+        self._kept: Place | None = None
+
+    def look(self, workspace: str, screens: Iterable[object]) -> None:
+        """Keep the view that is on top now; a row that is selected meanwhile is not worth a write to the disk."""
+        if self._left is not None:
+            return
+        place = place_of(screen for screen in screens if isinstance(screen, ViewScreen))
+        if self._kept is None or replace(place, row="") != replace(self._kept, row=""):
+            self._kept = place
+            self._places.leave(workspace, place)
+
+    def leaving(self, screens: Iterable[object]) -> None:
+        """The person leaves: what is open is known only before the views are torn down, and by the first of several reasons to leave."""
+        if self._left is None:
+            self._left = place_of(screen for screen in screens if isinstance(screen, ViewScreen))
+
+    def left(self, workspace: str) -> None:
+        """The views are gone: keep the place that was left, with its row."""
+        if self._left is not None and self._left != self._kept:
+            self._places.leave(workspace, self._left)
+
+    def broke(self, workspace: str) -> None:
+        """What is shown here ended the console: it must not do so each time that the console is opened."""
+        self._places.leave(workspace, Place(View.CAMPAIGNS))

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -160,7 +160,8 @@ def _serve_until_stopped(port: int, *, until_eof: bool) -> int:
     announcement.write(json.dumps({"listening": f"{url}/v1", "model": LOCAL_MODEL}) + "\n")
     announcement.flush()
     _wait(ended, until_eof=until_eof)
-    _end()
+    # At once: the engine's own way down can hang when it is stopped in the moment in which it starts, and there is nothing to save.
+    os._exit(0)
 
 
 def _end_at_signals() -> int:
@@ -170,7 +171,7 @@ def _end_at_signals() -> int:
     # A signal between Python's look for signals and the wait for something else would be seen only after that wait: the pipe ends it.
     signal.set_wakeup_fd(told)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: _end())
+        signal.signal(number, lambda *_: os._exit(0))
     return seen
 
 
@@ -180,11 +181,6 @@ def _wait(ended: int, *, until_eof: bool) -> None:
         ready, _, _ = select.select(watched, [], [])
         if ended in ready or not os.read(0, 4096):
             return
-
-
-def _end() -> NoReturn:
-    # At once: the engine's own way down can hang when it is stopped in the moment in which it starts, and there is nothing to save.
-    os._exit(0)
 
 
 if __name__ == "__main__":

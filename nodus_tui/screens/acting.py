@@ -5,15 +5,16 @@ from uuid import uuid4
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, ResumeSweep, Retry, RetryJob
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
-from nodus_tui.view_state.jobs import cap_of, extend_job_lines, kill_job_question, retry_job_question, retry_problem
+from nodus_tui.view_state.jobs import cap_of, extend_job_lines, extend_problem, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import (
     Question,
@@ -128,8 +129,8 @@ async def retry_job(screen: ViewScreen, job: AnyJob) -> bool:
 async def extend_job(screen: ViewScreen, job: AnyJob) -> bool:
     """Ask for a higher cap, then raise the job's; says whether that begins another attempt."""
     status, cap = job_status(job), cap_of(job)
-    if status.phase == "Succeeded" and status.reason is None:
-        screen.notice(f"{job.name} has succeeded: nothing is left to pay for.", Tone.WARN)
+    if problem := extend_problem(job):
+        screen.notice(problem, Tone.WARN)
         return False
     answer = await screen.app.push_screen_wait(
         PromptDialog(
@@ -229,14 +230,6 @@ def tell_outcome(screen: ViewScreen, outcome: Happening, group: str = "") -> Non
 def later_line(screen: ViewScreen, first: str) -> Line:
     """That a higher cap takes effect later, and where its outcome is told."""
     return line(Span(f"{first}; the outcome comes as a notice ({screen.key('notices')}).", Tone.WARN))
-
-
-def unscored_ended(group: AgentGroup) -> int:
-    """Cases that ended without a verdict that counts: all of them where the group was ended before its tasks were made."""
-    if status_of(group).phase.ended and not status_of(group).verdicts:
-        return group.spec.cases
-    scored = {verdict.value for verdict in Verdict if verdict.scored}
-    return sum(count for name, count in status_of(group).verdicts.items() if name not in scored and name != "Answered")
 
 
 async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:

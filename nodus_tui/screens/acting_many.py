@@ -10,10 +10,11 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.screens.acting import later_line, perform, tell_outcome, unscored_ended
+from nodus_tui.screens.acting import later_line, perform, tell_outcome
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state import many
 from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone, plain
 from nodus_tui.view_state.jobs import cap_of, cost_now

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
+from nodus_tui.view_state.availability import useless
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import View, action_by_id, every_action_of, key_words, opened_view, refusal
@@ -137,9 +138,14 @@ class ViewScreen(Screen[None]):
         """What the footer says otherwise than the list of actions, as things stand."""
         return NOTHING_SPECIAL
 
+    def subject(self) -> object:
+        """What the keys act on now, such as the selected item; None where there is nothing, or more than one thing."""
+        return None
+
     def offered(self) -> Offer:
-        """The same as the footer has it."""
-        return self.offer()
+        """The same as the footer has it: without what would do nothing to the subject as it stands."""
+        own, idle = self.offer(), useless(self.subject())
+        return Offer(own.now - idle, own.without | idle, own.words)
 
     def part(self, name: str, kind: type[Part]) -> Part:
         """A widget of this view by its id, looked up once: while a view is torn down, late data must not miss what is gone already."""

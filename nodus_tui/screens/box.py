@@ -11,7 +11,7 @@ from nodus_tui.screens import box_acting
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.files import save_some
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.boxes import box_details, box_status, shell_problem
+from nodus_tui.view_state.boxes import box_details, box_status
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.words import BOX_SIGNS
@@ -86,14 +86,14 @@ class SandboxScreen(ViewScreen):
     def offer(self) -> Offer:
         """A shell only while it runs, files only where there are some to be had."""
         box = self.box
-        without = set[str]()
-        if box is None or shell_problem(box):
-            without.add("shell")
-        if box is None or not (box_status(box).phase == "Running" or box_status(box).files_kept):
-            without.add("files")
-        if box is None or box_status(box).ended:
-            without.add("kill")
-        return Offer(without=frozenset(without))
+        if box is None:
+            return Offer(without=frozenset({"shell", "files", "kill"}))
+        some = box_status(box).phase == "Running" or box_status(box).files_kept
+        return Offer(without=frozenset() if some else frozenset({"files"}))
+
+    def subject(self) -> object:
+        """The sandbox."""
+        return self.box
 
     def _there(self) -> Sandbox | None:
         if self.box is None:

@@ -15,7 +15,7 @@ from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.going import go_to_job, go_to_run
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
-from nodus_tui.view_state.boxes import box_facts, box_status, shell_problem
+from nodus_tui.view_state.boxes import box_facts
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.running_sandboxes import RunningSandboxes, fact_lines, purpose_word
@@ -158,13 +158,8 @@ class SandboxesScreen(TableScreen[Sandbox]):
             without |= {"pick"}
             words = {"halves": "your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
             return Offer(without=without, words=words)
-        box = self.table.cursor_item
-        without = frozenset({"shell"}) if box is None or shell_problem(box) else frozenset()
-        if box is None or box_status(box).ended:
-            without |= {"kill"}
-        if self.table.picked_count:
-            without -= {"kill"}
-        return Offer(now=frozenset({"shell"}), without=without | others, words={"halves": "of runs"})
+        nothing = frozenset({"kill", "shell"}) if self.table.cursor_item is None else frozenset()
+        return Offer(now=frozenset({"shell"}), without=nothing | others, words={"halves": "of runs"})
 
     def on_descendant_focus(self) -> None:
         """Tab leads elsewhere now."""

@@ -77,17 +77,10 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         self.part("detail", SpanBlock).show(build)
 
     def offer(self) -> Offer:
-        """An interrupted group goes on with a key that the footer shows; what can do nothing for one that has ended is left out."""
+        """An interrupted group goes on with a key that the footer shows."""
         group = self.table.cursor_item
-        if group is None:
-            return NOTHING_SPECIAL
-        status = status_of(group)
-        interrupted = frozenset({"resume"}) if status.phase is GroupPhase.INTERRUPTED else frozenset[str]()
-        without = frozenset({"kill", "extend"}) if status.phase.ended else frozenset[str]()
-        if status.phase.ended and status.coverage.scored == status.coverage.total:
-            without |= {"retry"}
-        # What is picked may be another group than the selected one.
-        return Offer(now=interrupted, without=frozenset() if self.table.picked_count else without)
+        interrupted = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
+        return Offer(now=frozenset({"resume"})) if interrupted else NOTHING_SPECIAL
 
     # Actions
 

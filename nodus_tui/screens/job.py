@@ -16,7 +16,7 @@ from nodus_tui.screens.services import Services
 from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.job_log import LogTail
-from nodus_tui.view_state.jobs import job_facts, retry_problem
+from nodus_tui.view_state.jobs import job_facts
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.words import job_sign
 from nodus_tui.view_state.wrapping import clipped, wrapped
@@ -150,10 +150,14 @@ class JobScreen(ViewScreen):
         without = {"files"} if not kept else set[str]()
         if not isinstance(job, TrainingJob):
             without.add("results")
-        if job is None or retry_problem(job):
+        if job is None:
             without.add("retry")
         capped = job is not None and job_status(job).reason == "MaxCostReached"
         return Offer(now=frozenset({"extend"}) if capped else frozenset(), without=frozenset(without), words={})
+
+    def subject(self) -> object:
+        """The job."""
+        return self.job
 
     def do_results(self) -> None:
         """The scores of a TrainingJob."""

@@ -213,8 +213,9 @@ class EstimateScreen(ViewScreen):
         """Enter is offered for what it does, and only where it does something."""
         if self._bundle is None:
             return Offer(without=frozenset({"start", "minutes"}))
+        without = frozenset() if any(isinstance(each, Estimate) for each in self._estimates) else frozenset({"minutes"})
         word = "open it" if self._standing.opens else "launch" if self._standing.new else "apply"
-        return Offer(words={"start": word})
+        return Offer(without=without, words={"start": word})
 
     def on_mount(self) -> None:
         """Read and estimate."""

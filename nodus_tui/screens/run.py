@@ -230,6 +230,10 @@ class RunScreen(ViewScreen):
             words=words,
         )
 
+    def subject(self) -> object:
+        """The run."""
+        return self.state.run
+
     def _has_files(self) -> bool:
         box = run_status(self.state.run).sandbox if self.state.run is not None else None
         return box is not None and (box.files_kept or box.running)

@@ -171,6 +171,10 @@ class SweepScreen(TableScreen[CellNow]):
             return self.state.rows.find(self.grid.cursor_key) if self.grid.cursor_key is not None else None
         return self.table.cursor_item
 
+    def subject(self) -> object:
+        """The same: cells are not picked."""
+        return self.current()
+
     def selected(self) -> CellNow | None:
         """The same; where there is none, that is told."""
         cell = self.current()

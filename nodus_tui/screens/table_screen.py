@@ -238,14 +238,7 @@ class TableScreen(RowsScreen, Generic[Item]):
         if not self.source.loaded:
             return (line(muted("Asking the backend…")),)
         if self.source.rows.total:
-            return (
-                line(
-                    f"No {self.ITEM} passes the filter. ",
-                    *self.hint("filter", " then "),
-                    Span("Esc", Tone.KEY),
-                    muted(" takes it away."),
-                ),
-            )
+            return (line(f"No {self.ITEM} passes the filter. ", *self.hint(self._unfilters, " takes it away.")),)
         return self.nothing()
 
     def selected(self) -> Item | None:
@@ -259,13 +252,22 @@ class TableScreen(RowsScreen, Generic[Item]):
         count = self.table.picked_count
         return (*line(strong(f"{PICKED} {count} picked"), " "), *self.hint("pick_none", " lets go")) if count else ()
 
+    def subject(self) -> object:
+        """The selected item; what is picked may be others than that, and stand otherwise."""
+        table = self.active_table
+        return None if table.picked_count else table.cursor_item
+
     def picked(self) -> tuple[Item, ...]:
         """What an action on many means; nothing where it means the selected one."""
         return self.table.picked_items()
 
     def offered(self) -> Offer:
-        """What the view offers, and on how many where several are picked."""
-        own, count = self.offer(), self.table.picked_count
+        """What the view offers, and on how many where several are picked; a filter that is kept goes before the view does."""
+        own, count = super().offered(), self.table.picked_count
+        if self.part("filter", FilterBar).active is not None:
+            own = Offer(own.now, own.without, {**own.words, "back": "no filter"})
+        else:
+            own = Offer(own.now, own.without | {"unfilter"}, own.words)
         if not count:
             return own
         named = {action: f"{action} {count}" for action in ("kill", "extend", "retry")}
@@ -311,6 +313,22 @@ class TableScreen(RowsScreen, Generic[Item]):
             self._did("the filter", partial(self._refilter, before))
         self.table.focus()
         self.show()
+
+    @property
+    def _unfilters(self) -> str:
+        """The action that takes a kept filter away: where nothing lies below the view, it is one of its own."""
+        return "unfilter" if self.VIEW in views_with(Trait.FIRST) else "back"
+
+    def do_back(self) -> None:
+        """Take away a filter that is kept; without one, go back to the view before."""
+        if self.part("filter", FilterBar).active is None:
+            super().do_back()
+        else:
+            self.do_unfilter()
+
+    def do_unfilter(self) -> None:
+        """Take away the filter that is kept."""
+        self.part("filter", FilterBar).action_clear()
 
     def _filter(self, chosen: Filter | None) -> None:
         self.source.filter(chosen)

@@ -2,14 +2,16 @@
 text or a measured figure. Pure."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from nodus_tui.contract.durations import parse_duration
 from nodus_tui.contract.money import parse_usd
 from nodus_tui.contract.wording import quoted
+from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.columns import Column, Item, Measure
 
 _COUNT = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?)([kKmM]?)")
@@ -101,7 +103,40 @@ def fields_of(columns: Sequence[Column[Item]], asks: Collection[str] = tuple(BUI
             more[column.key] = Field(_words_of(column))
         elif column.measure is not None:
             more[column.key] = Field(_figure_of(column), column.measure, example=_EXAMPLES[column.measure])
-    return {**more, **{name: field for name, field in BUILT_IN.items() if name in asks or name == _ALWAYS}}
+    shown = tuple(column for column in columns if column.measure in (None, Measure.TEXT) and not column.right and not column.figures)
+    built_in = {**BUILT_IN, _ALWAYS: Field(_texts_of(shown))}
+    return {**more, **{name: field for name, field in built_in.items() if name in asks or name == _ALWAYS}}
+
+
+_MOST_MADE = 20_000
+"""Items whose words are kept."""
+_SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""Columns of words show the same words at any time; the times that some of them show beside are not filtered by."""
+
+
+def _texts_of(columns: Sequence[Column[Item]]) -> Callable[[Searchable, Item], Iterator[str]]:
+    """All words of a row: what is kept for it first, for that is at hand, then what its cells show."""
+
+    made: dict[int, tuple[Item, str]] = {}
+
+    def shown(item: Item) -> str:
+        """Cells cost more than all else here: they are made once for each item, and not with each letter that is typed."""
+        known = made.get(id(item))
+        if known is not None and known[0] is item:
+            return known[1]
+        if len(made) >= _MOST_MADE:
+            made.clear()
+        text = "\n".join(plain(column.cell(item, _SOME_TIME)) for column in columns)
+        made[id(item)] = (item, text)
+        return text
+
+    def texts(row: Searchable, item: Item) -> Iterator[str]:
+        yield from row.texts
+        yield from row.states
+        yield row.verdict
+        yield shown(item)
+
+    return texts
 
 
 def _figure_of(column: Column[Item]) -> Callable[[Searchable, Item], object]:

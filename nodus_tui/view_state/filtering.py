@@ -2,8 +2,9 @@
 
     words "words together" state:waiting verdict:correct,incorrect cost>0.05 time>=2m !task:sum not timeout
 
-A word must be in one of a row's texts. `field:word` asks one field; several words behind commas mean any of them, `none` that there is
-nothing. Figures are compared with `>`, `>=`, `<`, `<=`, `=`, `!=`. `!` or `not` before a condition turns it round.
+A word must be in one of a row's texts, or in what its columns of words show. `field:word` asks one field; several words behind commas mean
+any of them, `none` that there is nothing. Figures are compared with `>`, `>=`, `<`, `<=`, `=`, `!=`. `!` or `not` before a condition
+turns it round.
 """
 
 import re
@@ -63,16 +64,18 @@ class _Condition:
         )
 
     def _text_met(self, value: object) -> bool:
-        texts = [text.casefold() for text in value] if isinstance(value, tuple) else []
-        if self.compare == ":":
-            found = any(self._matches(text, word) for word in self.words for text in texts)
-        else:
-            found = any(text == word for word in self.words for text in texts)
-        if NOTHING in self.words and not texts:
-            found = True
-        return found is not (self.compare == "!=")
+        found, empty = False, True
+        # One after the other: the later ones may have to be made first.
+        for text in value if isinstance(value, Iterable) else ():
+            folded, empty = str(text).casefold(), False
+            found = any(self._matches(folded, word) for word in self.words)
+            if found:
+                break
+        return (found or (empty and NOTHING in self.words)) is not (self.compare == "!=")
 
     def _matches(self, text: str, word: str) -> bool:
+        if self.compare != ":":
+            return text == word
         return text.startswith(word) if self.field.from_start else word in text
 
 

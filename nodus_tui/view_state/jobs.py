@@ -286,6 +286,12 @@ def kill_job_question(job: AnyJob, now: datetime) -> Question:
     return Question(f"Kill job {job.name}?", lines, "Kill")
 
 
+def extend_problem(job: AnyJob) -> str:
+    """Why a higher cap would change nothing, as a sentence; empty where it can be given one."""
+    status = job_status(job)
+    return f"{job.name} has succeeded: nothing is left to pay for." if status.phase == "Succeeded" and status.reason is None else ""
+
+
 def retry_problem(job: AnyJob) -> str:
     """Why it cannot be tried again, as a sentence; empty where it can."""
     status = job_status(job)

@@ -43,6 +43,7 @@ _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
 _ROWS = views_with(Trait.ROWS)
 _PICKS = views_with(Trait.PICKS)
+_FIRST_TABLES = tuple(view for view in views_with(Trait.FILTER) if view in views_with(Trait.FIRST))
 _NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.TIMELINE, View.RESULTS, View.COMPARISON})
 """Where the keys that move to the left and to the right are free."""
 
@@ -104,7 +105,15 @@ _JUMPS = tuple(
 
 KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("open", ("enter",), "open", "Open what is selected.", views_with(Trait.OPENS), palette=False),
-    KeyAction("back", ("escape", "backspace"), "back", "Go back to the view before.", _ABOVE, palette=False),
+    KeyAction(
+        "back",
+        ("escape", "backspace"),
+        "back",
+        "Go back to the view before; a kept filter is taken away first.",
+        _ABOVE,
+        palette=False,
+    ),
+    KeyAction("unfilter", ("escape", "backspace"), "no filter", "Take the filter away that is kept.", _FIRST_TABLES, palette=False),
     KeyAction(
         "filter",
         ("slash",),

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic
 
 from nodus_tui.view_state.columns import Column, Item, SortValue
@@ -177,7 +178,7 @@ class Rows(Generic[Item]):
         self._sort_value = self._sorter()
         self._rebuild()
 
-    @property
+    @cached_property
     def fields(self) -> Fields:
         """What a filter can ask of these rows."""
         return BUILT_IN if self.searchable is None else fields_of(self.columns, self.asks)

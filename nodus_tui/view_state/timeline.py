@@ -68,6 +68,7 @@ def timeline_columns(window: TimeWindow) -> tuple[Column[AgentRun], ...]:
             _place,
             prefer=_WANTED_TIME,
             grow=_GROWS,
+            figures=True,
             window=window,
         ),
     )

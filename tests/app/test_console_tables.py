@@ -10,6 +10,7 @@ from scripted_backend import ScriptedBackend
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.view_state.key_actions import View
 
 
 def fleet() -> ScriptedBackend:
@@ -196,3 +197,54 @@ async def test_who_picks_rows_while_the_cursor_follows_moves_it() -> None:
         await press(app, pilot, "space", "space")
         assert [run.spec.case for run in app.screen.table.picked_items()] == [8, 9]
         assert "following" not in screen_text(app)
+
+
+async def test_escape_takes_a_kept_filter_away_and_then_goes_back() -> None:
+    async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "slash", *"rate-limit", "enter")
+        assert len(app.screen.table.rows) == 1, "a word that a row shows finds it"
+        assert "Esc no filter" in screen_lines(app)[-1]
+        await press(app, pilot, "escape")
+        assert len(app.screen.table.rows) == 12
+        assert "Esc back" in screen_lines(app)[-1]
+        await press(app, pilot, "U")
+        assert len(app.screen.table.rows) == 1
+        await press(app, pilot, "escape", "escape")
+        assert app.screen.VIEW is View.CAMPAIGNS
+
+
+async def test_where_nothing_lies_below_escape_takes_a_kept_filter_away_all_the_same() -> None:
+    async with console(ScriptedBackend([group()]), size=(120, 40)) as (app, pilot):
+        assert "Esc" not in screen_lines(app)[-1]
+        await press(app, pilot, "slash", *"nobody", "enter")
+        assert "No campaign passes the filter. Esc takes it away." in screen_text(app)
+        await press(app, pilot, "escape")
+        assert len(app.screen.table.rows) == 1
+
+
+async def test_the_footer_goes_by_how_the_selected_row_stands() -> None:
+    async with console(ScriptedBackend([group()], every_kind_of_run()), start_at="fleet", size=(160, 40)) as (app, pilot):
+        footers = {}
+        for name in ("fleet-0000-a1", "fleet-0003-a1", "fleet-0004-a1", "fleet-0010-a1"):
+            app.screen.table.select(name)
+            await settled(app, pilot)
+            footers[name] = [word for word in ("x kill", "e extend", "r retry") if word in screen_lines(app)[-1]]
+        assert footers == {
+            "fleet-0000-a1": [],
+            "fleet-0003-a1": ["r retry"],
+            "fleet-0004-a1": ["x kill", "e extend"],
+            "fleet-0010-a1": ["r retry"],
+        }
+        await press(app, pilot, "enter")
+        assert "r retry" in screen_lines(app)[-1]
+        assert "e extend" not in screen_lines(app)[-1]
+
+
+async def test_undo_in_a_view_takes_back_what_was_done_there() -> None:
+    async with console(ScriptedBackend([group(), group("other")], every_kind_of_run()), size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "slash", *"fleet", "enter", "enter")
+        await press(app, pilot, "U")
+        assert "Nothing is left to be undone in this view." in screen_text(app)
+        await press(app, pilot, "escape", "U")
+        assert "Undone: the filter." in screen_text(app)
+        assert len(app.screen.table.rows) == 2

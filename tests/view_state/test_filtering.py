@@ -4,13 +4,17 @@ from contextlib import suppress
 from decimal import Decimal
 
 import pytest
+from console_records import NOW, every_kind_of_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodus_tui.view_state.cells import line
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.view_state.cells import line, plain
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.filter_fields import fields_of
 from nodus_tui.view_state.filtering import FilterError, Searchable, completed, filter_help, parse_filter
+from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.run_columns import RUN_COLUMNS, searchable_run
 
 ROW = Searchable(
     texts=("fleet-0007", "sum-007", "its own cap"), states=("Waiting", "MaxCostReached"), verdict="Incorrect", cost=Decimal("0.05")
@@ -162,3 +166,33 @@ def test_the_name_of_a_field_is_completed(text: str, cursor: int, whole: str, na
 
 def test_the_help_names_every_field_but_that_of_plain_words() -> None:
     assert all(name in filter_help(FIELDS) for name in FIELDS if name != "text")
+
+
+@pytest.mark.parametrize("run", every_kind_of_run(), ids=lambda run: run.name)
+def test_every_word_that_a_row_shows_finds_it(run: AgentRun) -> None:
+    rows = Rows(RUN_COLUMNS, searchable=searchable_run)
+    rows.put(run.name, run)
+    shown = [plain(column.cell(run, NOW)) for column in RUN_COLUMNS if column.key in {"task", "phase", "verdict", "run"}]
+    words = [word for word in " ".join(shown).split() if len(word) > 1]
+    assert words
+    for word in words:
+        rows.filter(parse_filter(word.lower(), rows.fields))
+        assert len(rows) == 1, word
+        rows.filter(parse_filter(f"!{word.lower()}", rows.fields))
+        assert len(rows) == 0, word
+
+
+def test_what_a_run_waits_for_is_found_as_it_is_told_and_other_words_are_not() -> None:
+    rows = Rows(RUN_COLUMNS, searchable=searchable_run)
+    for each in every_kind_of_run():
+        rows.put(each.name, each)
+    for text, count in (
+        ('"the rate limit"', 1),
+        ("rate-limit", 1),
+        ('"its own cap"', 1),
+        ("incorrect", 1),
+        ("nobody", 0),
+        ("text:rate-limit", 1),
+    ):
+        rows.filter(parse_filter(text, rows.fields))
+        assert len(rows) == count, text

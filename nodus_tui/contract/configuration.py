@@ -22,8 +22,7 @@ from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.durations import Duration, bounded_duration, parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
 from nodus_tui.contract.resources.budget import EmailAddress
-from nodus_tui.contract.resources.hardware import HardwareName
-from nodus_tui.contract.resources.job import Mount
+from nodus_tui.contract.resources.hardware import HardwareName, Mount
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 

@@ -1,5 +1,6 @@
 """The machine slice that a Sandbox, a Job or an agent's run is given. Shared by the kinds that ask for hardware."""
 
+from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -17,8 +18,17 @@ def _checked_argument(text: str) -> str:
     return text
 
 
+def _checked_absolute(path: str) -> str:
+    if not PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{quoted(path)} is no absolute path inside the job, such as /data")
+    return path
+
+
 Argument = Annotated[str, Field(max_length=100_000), AfterValidator(_checked_argument)]
 """One word of a command line, or the value of an environment variable."""
+
+MountTarget = Annotated[Argument, Field(min_length=1, max_length=4096), AfterValidator(_checked_absolute)]
+"""An absolute path inside the job."""
 
 Command = Annotated[tuple[Argument, ...], Field(max_length=1000)]
 """A program and its arguments; no shell reads it."""
@@ -32,6 +42,16 @@ Accelerators = Annotated[int, Field(ge=0, le=64)]
 
 AcceleratorMemory = Annotated[float | None, Field(gt=0, le=65_536)]
 """Memory of a device, in GiB."""
+
+
+class Mount(ContractModel):
+    """A file or folder of the backend's machine that the job sees."""
+
+    source: Argument = Field(min_length=1, max_length=4096)
+    """On the backend's machine; a relative path starts at the spec's own folder."""
+    target: MountTarget
+    """Where the job sees it."""
+    read_only: bool = True
 
 
 class MachineSlice(ContractModel):

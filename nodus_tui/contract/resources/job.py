@@ -12,7 +12,7 @@ from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.durations import Duration, bounded_duration
 from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.phases import UntilKind
-from nodus_tui.contract.resources.hardware import Argument, Command, Surroundings
+from nodus_tui.contract.resources.hardware import Argument, Command, Mount, Surroundings
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name, Resource
 from nodus_tui.contract.wording import quoted
 
@@ -26,27 +26,8 @@ def _checked_inside(path: str) -> str:
     return path
 
 
-def _checked_absolute(path: str) -> str:
-    if not PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        raise ValueError(f"{quoted(path)} is no absolute path inside the job, such as /data")
-    return path
-
-
 OutputPath = Annotated[Argument, Field(min_length=1, max_length=4096), AfterValidator(_checked_inside)]
 """A path below the job's working folder."""
-
-MountTarget = Annotated[Argument, Field(min_length=1, max_length=4096), AfterValidator(_checked_absolute)]
-"""An absolute path inside the job."""
-
-
-class Mount(ContractModel):
-    """A file or folder of the backend's machine that the job sees."""
-
-    source: Argument = Field(min_length=1, max_length=4096)
-    """On the backend's machine; a relative path starts at the spec's own folder."""
-    target: MountTarget
-    """Where the job sees it."""
-    read_only: bool = True
 
 
 class Serving(ContractModel):

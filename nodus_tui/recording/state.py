@@ -7,6 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from nodus_tui.contract.base import camel_case
 from nodus_tui.contract.events import Event, Snapshot
+from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.sweep_results import SweepCell, SweepResults
@@ -101,7 +102,7 @@ class RecordedState:
             documents = list(self._documents[kind].values())
             if kind == "AgentRun":
                 documents = [each for each in documents if runs_of is not None and runs_of in ("", _group_of(each))]
-            parts[field] = tuple(found for each in documents if (found := resource_of(kind, each)) is not None)
+            parts[field] = _in_turn(documents, kind)
             self.left_out += len(documents) - len(parts[field])
         return Snapshot.model_validate({"cursor": self.cursor, **parts})
 
@@ -116,7 +117,23 @@ class RecordedState:
 
     def all(self, kind: str) -> tuple[Resource, ...]:
         """All of a kind."""
-        return tuple(found for each in self._documents[kind].values() if (found := resource_of(kind, each)) is not None)
+        return _in_turn(self._documents[kind].values(), kind)
+
+
+def _in_turn(documents: Iterable[Document], kind: str) -> tuple[Resource, ...]:
+    """What the documents describe, in order of creation: the stream may tell first of what was made later."""
+    return tuple(sorted((found for each in documents if (found := resource_of(kind, each)) is not None), key=_turn))
+
+
+def _turn(resource: Resource) -> tuple[bool, float, str, int, int]:
+    created = getattr(resource.status, "created_at", None)
+    known = (created is not None, created.timestamp() if created is not None else 0.0)
+    # A group's first runs are made together.
+    return (
+        (*known, resource.spec.group or "", resource.spec.case, resource.spec.attempt)
+        if isinstance(resource, AgentRun)
+        else (*known, "", 0, 0)
+    )
 
 
 def resource_of(kind: str, document: Document) -> Resource | None:

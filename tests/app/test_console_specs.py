@@ -1,5 +1,10 @@
 """The specs view and the editor, by keys: what is told while somebody types, and that nothing typed gets lost."""
 
+import asyncio
+import os
+import re
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +107,41 @@ async def test_problems_are_told_with_their_line_as_it_is_typed_and_gone_to(fold
         assert editor.editing.cursor_location == (5, 0)
         assert '! 6:1 x a document has no field "x"' in " ".join(screen_text(app).split())
         assert "6!" in screen_text(app)
+
+
+FAULTY = {
+    "dashes": GOOD + "  ---\n" + GOOD.replace("adder", "other"),
+    "deeper-dashes": GOOD + "    ---\n" + GOOD.replace("adder", "other"),
+    "dashes-in-a-text": GOOD + "  system: |\n    a\n    ---\n    b\n  x: 1\n---\n" + GOOD.replace("adder", "other") + "  y: 1\n",
+    "crlf-and-mark": "\ufeff" + (GOOD + "x: 1\n").replace("\n", "\r\n"),
+    "cr": (GOOD + "x: 1\n").replace("\n", "\r"),
+    "strange-line-ends": GOOD + "# \x85 \u2028 \x0c\nx: 1\n",
+    "never-closed": GOOD + "x: [1,\n",
+}
+
+
+async def test_the_lines_that_are_marked_are_those_that_validate_names(folder: Path, tmp_path: Path) -> None:
+    (folder / "agent.yaml").unlink()
+    for name, text in FAULTY.items():
+        (folder / f"{name}.yaml").write_bytes(text.replace("adder", name).replace("other", f"{name}-2").encode())
+    files = [word for name in FAULTY for word in ("-f", f"{name}.yaml")]
+    environ = {**os.environ, "NODUS_HOME": str(tmp_path / "home")}
+    command = [str(Path(sys.executable).with_name("nodus-tui")), "--in-process", "validate", *files]
+    done = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=PIPE, env=environ, cwd=folder)
+    told = (await done.communicate())[1].decode()
+    named = {name: set(re.findall(rf"^{name}\.yaml:(\d+):", told, re.MULTILINE)) for name in FAULTY}
+    assert all(named.values()), told
+    marked: dict[str, set[str]] = {}
+    async with console(ScriptedBackend(), size=(80, 40)) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: not app.screen.busy and "cr.yaml" in screen_text(app))
+        for name in sorted(FAULTY, key=lambda each: f"{each}.yaml"):
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: isinstance(app.screen, SpecEditor) and app.screen.checked is not None and not app.screen.busy)
+            assert app.screen.path.stem == name
+            marked[name] = set(re.findall(r"^ *(\d+)!", screen_text(app), re.MULTILINE))
+            await press(app, pilot, "escape", "down")
+    assert marked == named
 
 
 async def test_fields_are_completed_and_their_help_is_told(folder: Path) -> None:

@@ -86,6 +86,10 @@ def test_a_file_without_documents(text):
     assert values(text) == []
 
 
+def test_three_dashes_in_a_text_are_text():
+    assert values("a: |\n  x\n  ---\n  y\nb: 'x\n  ---\n  y'\nc: x --- y") == [{"a": "x\n---\ny\n", "b": "x --- y", "c": "x --- y"}]
+
+
 def test_a_yaml_version_line_is_allowed():
     assert values("# spec\n%YAML 1.2\n---\na: 1\n") == [{"a": 1}]
 
@@ -100,6 +104,10 @@ def test_a_yaml_version_line_is_allowed():
         ("x: 1\na: [1,\n  2\n", 2, 4, "", "a list is opened with [ here and never closed"),
         ("a: {b: 1", 1, 4, "", "a mapping is opened with { here and never closed"),
         ("a: 'x\n\ny: 2\n", 1, 4, "", "a quotation mark is opened here and never closed"),
+        ("a: 1\n---\nb:\n  c: 1\n  ---\nd: 2", 5, 3, "", '"---" begins a document only where no space stands before it: remove the spaces'),
+        ("a: {b: 1}\n ---\nc: 2", 2, 2, "", '"---" begins a document only where no space stands before it: remove the spaces'),
+        ("a: x\n   ---\nb: 2", 2, 4, "a", '"---" begins a document only where no space stands before it: remove the spaces'),
+        ("a:\r\n  ---  # next\r\nb: 2", 2, 3, "a", '"---" begins a document only where no space stands before it: remove the spaces'),
         ("a: @x", 1, 4, "", 'a text cannot begin with "@": put it in quotes'),
         ("a: 'x' y", 1, 8, "", "this does not fit the lines above: check the indentation, and the quotes before it"),
         ('a: "\\q"', 1, 6, "", "this escape is not known; a backslash in double quotes is written twice"),

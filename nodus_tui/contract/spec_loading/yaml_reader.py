@@ -13,8 +13,9 @@ import yaml
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.spec_loading.bundle import Position, path_text
+from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.scalars import resolve_plain
-from nodus_tui.contract.spec_loading.yaml_syntax import syntax_message
+from nodus_tui.contract.spec_loading.yaml_syntax import INDENTED_MARK, indented_mark, syntax_message
 from nodus_tui.contract.spec_loading.yaml_text import PlacedText, UnreadableTextError, decode
 from nodus_tui.contract.wording import quoted
 
@@ -24,7 +25,6 @@ MAX_VALUES = 100_000
 MAX_READING_FAULTS = 100
 """Faults of reading one file, after which the rest of it is not read."""
 
-Path = tuple[str | int, ...]
 _MERGE_KEY = "<<"
 _STANDARD_TAG = "tag:yaml.org,2002:"
 _BAD_ESCAPE = re.compile(r"\\U(?!0010|000[0-9a-fA-F])[0-9a-fA-F]{8}")
@@ -99,6 +99,7 @@ class _Builder:
         self._file = file
         self._placed = placed
         self._base = 0
+        self._chunk = ""
         self._values = 0
         self._frames: list[_Frame] = []
         self._document = SourceDocument(0)
@@ -109,7 +110,7 @@ class _Builder:
     def read(self) -> None:
         """Read all documents."""
         for base, text in self._placed.chunks():
-            self._base = base
+            self._base, self._chunk = base, text
             self._frames = []
             self._document = SourceDocument(len(self.documents))
             try:
@@ -276,6 +277,9 @@ class _Builder:
             return None
         text = str(event.value)
         if event.implicit[0]:
+            if "---" in text and (mark := self._mark_in(event)) is not None:
+                self._spoil(path, INDENTED_MARK, self._position(mark))
+                return None
             try:
                 return resolve_plain(text)
             except ValueError as error:
@@ -285,6 +289,11 @@ class _Builder:
             self._spoil(path, f"the text {quoted(text)} holds a NUL or half a surrogate pair", position)
             return None
         return text
+
+    def _mark_in(self, event: yaml.ScalarEvent) -> int | None:
+        """Where in a plain text a line has a `---` that was to begin a document."""
+        start, end = event.start_mark, event.end_mark
+        return indented_mark(self._chunk, start.index, end.index) if start is not None and end is not None else None
 
     def _refuse_tag(self, path: Path | None, event: yaml.ScalarEvent | yaml.CollectionStartEvent, position: Position) -> bool:
         if event.tag is None:

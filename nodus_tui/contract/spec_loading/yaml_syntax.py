@@ -1,5 +1,6 @@
 """What PyYAML says about broken syntax, in sentences that say what to do."""
 
+import re
 from collections.abc import Sequence
 
 import yaml
@@ -29,16 +30,32 @@ _SENTENCES = (
     ("while scanning a block scalar", 'after "|" or ">" only + or - and a digit can stand'),
 )
 
+INDENTED_MARK = '"---" begins a document only where no space stands before it: remove the spaces'
+_INDENTED = re.compile(r"^[ \t]+(---)[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+
+
+def indented_mark(text: str, start: int, end: int) -> int | None:
+    """The index of a `---` that stands alone but indented on one of the lines of this part of a text; None where there is none."""
+    found = _INDENTED.search(text, _line_start(text, start))
+    return found.start(1) if found is not None and found.start() <= end else None
+
 
 def syntax_message(error: yaml.MarkedYAMLError, text: str, collections: Sequence[int]) -> tuple[str, int]:
     """A sentence about a syntax error, and the index in the text where it stands.
 
     `collections` are the indices at which the collections begin that are open there, the innermost last.
     """
-    problem = str(error.problem or "")
     mark = error.problem_mark or error.context_mark
     index = mark.index if mark is not None else 0
     opened = error.context_mark.index if error.context_mark is not None else index
+    for place in (opened, index):
+        if (dashes := indented_mark(text, place, place)) is not None:
+            return INDENTED_MARK, dashes
+    return _message(error, text, collections, index, opened)
+
+
+def _message(error: yaml.MarkedYAMLError, text: str, collections: Sequence[int], index: int, opened: int) -> tuple[str, int]:
+    problem = str(error.problem or "")
     at_end = index >= len(text.rstrip())
     if text[index : index + 1] == "\t" or _tab_in_indentation(text, index):
         return "a tab stands here; YAML is indented and separated with spaces", text.index("\t", _line_start(text, index))

@@ -228,6 +228,8 @@ class Evaluation:
             lambda: self.teller.progress(bars.progress * (1 - self._grading), "scoring"),
             network=network,
             contained=order.image is not None,
+            # Without a grader the harness has no score of an Environment's tasks, and prints a figure that stands for none.
+            tables=order.environment is None,
         )
         self.findings.offline, self.findings.seconds, self.findings.cached = done.offline, done.seconds, bars.cached
         if done.offline == "environment variables":
@@ -287,6 +289,9 @@ class Evaluation:
             findings.cases = asyncio.run(held_out.grade(order, order.environment, self.drawn, answers, graded))
             findings.summary = held_out.summary(findings.cases)
             findings.scores = held_out.task_scores(order.environment.reference, findings.summary)
+            for each in findings.scores:
+                error = f" ± {each.standard_error:.4f}" if each.standard_error is not None else ""
+                sys.stdout.write(f"{each.task}: {each.metric} {each.value:.4f}{error} over {each.samples:,} tasks\n")
         self._measure()
 
     def _measure(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from local_backend.training.bars import Bars
 from local_backend.training.offline import NoNetworkToTakeError, start
+from local_backend.training.sieve import Sieve
 
 _PIPE_BYTES = 65_536
 _IDLE_SECONDS = 0.5
@@ -19,8 +20,6 @@ _TAIL_BYTES = 16_384
 _SENTENCE = 500
 _KILLED = frozenset({-9, 128 + 9})
 """By the kernel or a person: of a container's program its end says so as a shell's does."""
-_NOISE = re.compile(rb"fatal: not a git repository \(or any of the parent directories\): \.git\n?")
-"""What git answers when the harness asks it which commit the work folder is at. It is no failure, and reads like one."""
 
 
 class HarnessError(Exception):
@@ -49,13 +48,17 @@ def run(
     *,
     network: bool,
     contained: bool = False,
+    tables: bool = True,
 ) -> Run:
-    """Run it to its end; `contained` says that the command holds a container, which has the network taken. Raises HarnessError."""
+    """Run it to its end. Raises HarnessError.
+
+    `contained`: the command holds a container, which has the network taken. `tables`: the harness's tables of scores go into the log.
+    """
     process, offline = _started(command, environ, folder, network=network or contained)
     offline = "container without a network" if contained else offline
     found = Run("" if network else offline)
     try:
-        _follow(process, found, bars, moved)
+        _follow(process, found, bars, moved, Sieve(tables=tables))
     finally:
         # Whatever interrupts this ends the harness too; that it is gone is the supervisor's to see to.
         if process.poll() is None:
@@ -76,7 +79,7 @@ def _started(command: Sequence[str], environ: Mapping[str, str], folder: Path, *
         raise HarnessError(f"{command[0]} cannot be started: {error.strerror or error}") from error
 
 
-def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: Callable[[], None]) -> None:
+def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: Callable[[], None], sieve: Sieve) -> None:
     assert process.stdout is not None  # noqa: S101 - it was asked for
     output = process.stdout.fileno()
     while True:
@@ -84,12 +87,12 @@ def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: C
             moved()  # What was too new to be told when it came is told while nothing else does.
             continue
         data = os.read(output, _PIPE_BYTES)
+        kept = sieve.passed(data) if data else sieve.rest()
+        sys.stdout.buffer.write(kept)
+        sys.stdout.buffer.flush()
+        found.tail = (found.tail + kept)[-_TAIL_BYTES:]
         if not data:
             return
-        data = _NOISE.sub(b"", data)
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        found.tail = (found.tail + data)[-_TAIL_BYTES:]
         before = bars.progress
         bars.feed(data)
         if bars.working and found.started is None:

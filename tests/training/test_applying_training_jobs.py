@@ -91,7 +91,7 @@ async def test_without_the_harness_it_is_valid_and_refused_with_what_to_do(place
             with pytest.raises(NodusError) as met:
                 await backend.apply(place.benchmark("sums"))
             assert (met.value.code, words in met.value.detail) == (ErrorCode.NOT_SUPPORTED, True)
-            assert words in (await backend._training.fact()).problem
+            assert words in (await backend._rooms.training.fact()).problem
 
 
 async def test_without_torch_only_served_models_are_scored(place: TrainingPlace) -> None:

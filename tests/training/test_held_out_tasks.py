@@ -58,6 +58,10 @@ async def test_its_prompts_are_answered_and_graded_and_no_answer_reaches_the_har
         assert len(verdicts) == 3
         expected = {"q0": "Incorrect", "q2": "Correct", "q4": "Incorrect", "q6": "InvalidOutput"}
         assert verdicts == {task: expected[task] for task in verdicts}
+        # The harness's own table has a figure that stands for no score: what the graders found is told in its place.
+        log = await log_of(backend)
+        assert ("bypass" in log, "|environment|" in log) == (False, False)
+        assert "held@1.0.0: coverage 1.0000 over 3 tasks" in log
         assert found["passRate"] == pytest.approx(sum(each == "Correct" for each in verdicts.values()) / 3)
         assert found["coverage"] == {"scored": 3, "total": 3, "worst": found["passRate"], "best": found["passRate"]}
         assert (found["split"], found["seed"], found["digest"][:7]) == ("test", 5, "sha256:")

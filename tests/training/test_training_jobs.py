@@ -52,6 +52,7 @@ async def test_every_parameter_of_a_benchmark_reaches_the_harness_and_nothing_el
         assert not given["apply_chat_template"]
         scores = [(each.task, each.metric, each.value, each.standard_error, each.samples) for each in status.scores]
         assert scores == [("sums", "acc", 0.5, 0.1, 3), ("words", "acc", 0.5, 0.1, 3)]
+        assert "|sums|      1|none  |     0|acc|" in await log_of(backend), "its own table of benchmarks is shown"
         # No network and no key, and nothing is written where the model and the tasks are.
         assert told["interfaces"] == ["lo"]
         assert not [name for name in told["environ"] if "TOKEN" in name or "KEY" in name]

@@ -114,6 +114,8 @@ def write(given: argparse.Namespace, loaded: dict[str, Any], scored: dict[str, l
                 answer = told.get(document.get("prompt"), answers[name, place])
                 file.write(json.dumps({"doc_id": place, "doc": document, "filtered_resps": [answer]}) + "\n")
         figures = {"bypass,none": 999, "bypass_stderr,none": "N/A"} if given.predict_only else {"acc,none": 0.5, "acc_stderr,none": 0.1}
+        for metric, value in figures.items():
+            print(f"|{name}|      1|none  |     0|{metric.partition(',')[0]}|   |  {value}|", flush=True)
         results[name] = {"alias": name, **figures}
         counts[name] = {"original": len(task.eval_docs), "effective": len(scored[name])}
     seen = {

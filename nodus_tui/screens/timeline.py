@@ -89,6 +89,8 @@ class TimelineScreen(TableScreen[AgentRun]):
         now = self.services.now()
         self._drawn_at = now
         self.state.refresh()
+        self.table.now = now
+        self.table.settle_columns()
         left, width = self.table.extent(TIME_COLUMN) or (0, 1)
         self.state.settle(width, now)
         self.part("head", SpanBlock).show(lambda width: (legend(width),))

@@ -1,10 +1,11 @@
 """Columns: what a table can show of its items, and which of them fit a width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from nodus_tui.text import ELLIPSIS
@@ -59,11 +60,17 @@ class Column(Generic[Item]):
     """What it shows, for the list of columns; needed where there is no title."""
     extra: bool = False
     """It is shown only where a person chose it."""
+    fills: bool = False
+    """It shows as much as it is wide: what its cells hold says nothing of its width."""
 
     @property
     def name(self) -> str:
         """What the list of columns calls it."""
         return self.about or self.title or self.key
+
+    def natural(self, item: Item, now: datetime) -> int:
+        """Cells that the item's whole cell would take."""
+        return line_width(safe_line(self.cell(item, now)))
 
     def fitted(self, item: Item, now: datetime, width: int) -> Line:
         """The cell in at most `width` cells of the screen."""
@@ -109,9 +116,13 @@ UNIMPORTANT = 4
 """From this priority on a column drops out even to give a preferred width to another."""
 
 
-def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ...]:
-    """The columns that fit, in order: unimportant ones drop out first, and the growing ones share what is left."""
-    kept = list(columns)
+def place(columns: Sequence[Column[Item]], width: int, seen: Mapping[str, int] = MappingProxyType({})) -> tuple[Placed[Item], ...]:
+    """The columns that fit, in order: unimportant ones drop out first, and the growing ones share what is left.
+
+    `seen` has the widest cell of each column whose contents are known, by its key: such a column takes no more than that, and what it
+    leaves is room for the others.
+    """
+    kept = [_as_seen(column, seen.get(column.key)) for column in columns]
 
     def needed(*, preferred: bool = False) -> int:
         return sum(max(column.width, column.prefer * preferred) for column in kept) + GAP * max(0, len(kept) - 1)
@@ -143,6 +154,21 @@ def place(columns: Sequence[Column[Item]], width: int) -> tuple[Placed[Item], ..
             if taken >= room:
                 growing.remove(column)
     return tuple(Placed(column, widths[column.key]) for column in kept)
+
+
+def _as_seen(column: Column[Item], widest: int | None) -> Column[Item]:
+    """The column with the widths that its contents need; the sign of the order has its place behind the title."""
+    if widest is None or column.fills:
+        return column
+    needed = max(widest, len(column.title) + 1)
+    width = min(column.width, needed)
+    return replace(
+        column,
+        width=width,
+        prefer=min(column.prefer, needed),
+        grow=max(0, min(column.width + column.grow, needed) - width),
+        least=min(column.least, width),
+    )
 
 
 def _given_way(widths: dict[str, int], kept: Sequence[Column[Item]], excess: int) -> dict[str, int]:

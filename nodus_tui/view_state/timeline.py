@@ -51,7 +51,7 @@ def timeline_columns(window: TimeWindow) -> tuple[Column[AgentRun], ...]:
     """Who, how it stands, and the timeline."""
     return (
         Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), _place, right=True, priority=1),
-        Column("task", "TASK", 12, lambda run, _now: line(strong(_task(run))), _task, grow=6, least=6),
+        Column("task", "TASK", 12, lambda run, _now: line(strong(_task(run))), _task, prefer=28, grow=60, least=6, middle=True),
         Column(
             "started",
             "STATE",
@@ -69,6 +69,7 @@ def timeline_columns(window: TimeWindow) -> tuple[Column[AgentRun], ...]:
             prefer=_WANTED_TIME,
             grow=_GROWS,
             figures=True,
+            fills=True,
             window=window,
         ),
     )

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
+from nodus_tui.view_state.cells import Line, Span, Tone, line_width, plain, safe_line
 from nodus_tui.view_state.column_choice import order_sign
 from nodus_tui.view_state.columns import GAP, Column, Item, Placed, chosen, place, usual
 from nodus_tui.view_state.key_moves import move_keys
@@ -41,6 +41,7 @@ class _Drawn:
     picked: bool
 
 
+_MOST_PLACINGS = 3
 _MOST_MADE = 500
 """Rows whose cells are kept: more than any terminal shows."""
 
@@ -102,6 +103,10 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """The key of a row that is to be selected as soon as it is there."""
         self._placed: tuple[Placed[Item], ...] = ()
         self._placed_for = -1
+        self._seen: dict[str, int] = {}
+        """The widest cell of each column so far: columns grow with what they hold, and do not shrink again under somebody's eyes."""
+        self._outgrown = False
+        """Whether a cell was made that is wider than all before it."""
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
@@ -138,6 +143,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.cursor_key, self._cursor_index = None, 0
         self._picked, self._anchor = set(), None
         self._placed_for, self._shown_count, self._header = -1, -1, None
+        self._seen = {}
         self.show(self.now)
         self.repaint()
 
@@ -169,7 +175,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def on_resize(self, _event: events.Resize) -> None:
         """Other columns may fit."""
-        self._place_columns()
+        self.settle_columns()
         self._settle_cursor()
         self._settle_size()
         self._scroll_to_cursor()
@@ -237,7 +243,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         width = self.scrollable_content_region.width
         if width != self._placed_for:
             self._placed_for = width
-            self._placed = place(self.columns, max(1, width - _MARGIN))
+            self._placed = place(self.columns, max(1, width - _MARGIN), self._seen)
+            self._outgrown = False
             # What was drawn stands at other places than what will be.
             self._drawn = []
 
@@ -262,12 +269,41 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             self._made.clear()
         self.rows_made += 1
         cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
+        self._measure(item, cells, anew=made is None or made.item is not item)
         self._made[key] = _Made(item, second, self._placed, cells)
         return cells
 
+    def _measure(self, item: Item, cells: Sequence[Line], *, anew: bool) -> None:
+        """Note what the columns need to show an item whole; of columns that are not shown, only where the item is another."""
+        shown = {placed.column.key: (placed, cell) for placed, cell in zip(self._placed, cells, strict=True)}
+        for column in self.columns:
+            if column.fills or (column.key not in shown and not anew):
+                continue
+            placed, cell = shown.get(column.key, (None, ()))
+            whole = placed is not None and column.shorter is None and line_width(cell) < placed.width
+            needed = line_width(cell) if whole else column.natural(item, self.now)
+            if needed > self._seen.get(column.key, -1):
+                self._seen[column.key] = needed
+                self._outgrown = True
+
+    def settle_columns(self) -> None:
+        """Give the columns the widths that what is in sight needs; everything is painted again where that changes one."""
+        self._place_columns()
+        # Others may come into sight with other widths, and need more: not for ever, for none is forgotten.
+        for _ in range(_MOST_PLACINGS):
+            for y in range(1, self.size.height):
+                self._what(y)
+            if not self._outgrown:
+                return
+            before = [(placed.column.key, placed.width) for placed in self._placed]
+            self._placed_for = -1
+            self._place_columns()
+            if before != [(placed.column.key, placed.width) for placed in self._placed]:
+                self.refresh()
+
     def _refresh_changed(self) -> None:
         height = self.size.height
-        self._place_columns()
+        self.settle_columns()
         header = (self.rows.order, self._placed_for)
         if header != self._header:
             self._refresh_line(0)

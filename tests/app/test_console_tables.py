@@ -9,6 +9,7 @@ from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import RunPhase
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.view_state.key_actions import View
 
@@ -248,3 +249,24 @@ async def test_undo_in_a_view_takes_back_what_was_done_there() -> None:
         await press(app, pilot, "escape", "U")
         assert "Undone: the filter." in screen_text(app)
         assert len(app.screen.table.rows) == 2
+
+
+async def test_a_long_task_is_shown_whole_where_other_columns_have_blanks_and_columns_grow_with_what_comes() -> None:
+    runs = [run(case, task=f"errand-{case:02d}-of-many") for case in range(3)]
+    backend = ScriptedBackend([group()], runs)
+    async with console(backend, start_at="fleet", size=(80, 24)) as (app, pilot):
+        assert "errand-00-of-many " in screen_text(app)
+        backend.emit(changed("AgentRun", runs[1].name, 101, of="fleet", phase="Interrupted"))
+        await settled(app, pilot)
+        assert "errand-00-of-many ○ Pending" in screen_text(app)
+        assert "errand-01-of-many ¦ Interrupted " in screen_text(app)
+
+
+async def test_the_timeline_s_axis_stands_where_its_column_does_and_tasks_are_whole() -> None:
+    runs = [run(case, task=f"a-task-with-a-long-name-{case:02d}", phase=RunPhase.RUNNING, started_at=NOW) for case in range(3)]
+    async with console(ScriptedBackend([group()], runs), start_at="fleet", size=(160, 40)) as (app, pilot):
+        await press(app, pilot, "T")
+        assert "a-task-with-a-long-name-00 ► Running" in screen_text(app)
+        left, width = app.screen.table.extent("time")
+        assert left + width == app.screen.table.scrollable_content_region.width
+        assert screen_lines(app)[2].index("╵") >= left

@@ -157,3 +157,20 @@ def test_every_form_of_an_amount_is_near_it_or_says_less_than(amount: Decimal) -
         value = Decimal(form.strip("$kMG").replace(",", "")) * unit
         assert abs(value - amount) <= max(amount / 2, Decimal("0.005"))
         assert (value == 0) == (amount == 0)
+
+
+def test_columns_whose_contents_are_known_take_no_more_and_leave_the_rest_to_names() -> None:
+    plain_widths = {each.column.key: each.width for each in place(RUN_COLUMNS, 77)}
+    seen = {"task": 17, "phase": 11, "verdict": 11, "cost": 12, "why": 11}
+    widths = {each.column.key: each.width for each in place(RUN_COLUMNS, 77, seen)}
+    assert widths["task"] == 17 > plain_widths["task"]
+    assert (widths["phase"], widths["verdict"], widths["cost"]) == (11, 11, 12)
+
+
+@given(st.integers(40, 250), st.fixed_dictionaries({column.key: st.integers(0, 90) for column in RUN_COLUMNS}))
+def test_whatever_the_contents_a_table_keeps_to_its_width_and_no_column_takes_more_than_it_needs(width: int, seen: dict[str, int]) -> None:
+    placed = place(RUN_COLUMNS, width, seen)
+    least = sum(max(column.least, min(column.width, len(column.title) + 1)) for column in RUN_COLUMNS if column.priority == 0)
+    assert sum(each.width for each in placed) + GAP * (len(placed) - 1) <= max(width, least + GAP * len(placed))
+    for each in placed:
+        assert each.width <= max(seen[each.column.key], len(each.column.title) + 1)

@@ -5,28 +5,28 @@ bookings go through the same books. Waiting is interrupted only through stop sig
 """
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from local_backend.budgets.keeper import LOOK_SECONDS
-from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
+from local_backend.environments.interface import Grade
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Models, Spoilt, Stopped, Unserved
+from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Spoilt, Stopped, Unserved
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
-from local_backend.episodes.workplace import FILES_GONE, Workplace, Workplaces, stored_workbench
+from local_backend.episodes.workplace import FILES_GONE, Workplace
 from local_backend.models.served import ModelDoor
 from local_backend.scheduling.admission import Waits, admit
 from local_backend.scheduling.assessment import assess, complete
-from local_backend.scheduling.cases import NextSeq, can_carry, goes_on, next_attempt, open_first_attempts, open_successor, run_name
+from local_backend.scheduling.cases import can_carry, goes_on, open_successor
 from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
-from local_backend.storage.records import RunRecord, SandboxUse, TaskRow
-from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.errors import ErrorCode, NodusError
+from local_backend.scheduling.preparing import make_cases, open_grader, pinned_environment
+from local_backend.scheduling.run_files import RunFiles
+from local_backend.scheduling.surroundings import GraderClient, Services
+from local_backend.storage.records import RunRecord, SandboxUse
+from local_backend.storage.store import Statement
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 
@@ -35,50 +35,6 @@ _TELL_SECONDS = 0.2
 
 _LONGEST_SLEEP_SECONDS = 30.0
 """The event loop's timers may not count the machine's sleep, which a deadline does: so they are never set far ahead."""
-
-
-class GraderClient(Protocol):
-    """An environment worker: tasks without answers, and grades."""
-
-    @property
-    def batch(self) -> TaskBatch:
-        """The tasks in their fixed order."""
-        ...
-
-    async def grade(
-        self, task_id: str, completion: str, *, simulated: bool = False, files: Path | None = None, began: Began | None = None
-    ) -> Grade:
-        """Grade one answer, with a tar of the agent's files where it has any; a broken grader is a verdict InfrastructureFailure."""
-        ...
-
-    async def aclose(self) -> None:
-        """End the worker process."""
-        ...
-
-
-class StartGrader(Protocol):
-    """How an environment worker is started; raises NodusError when the tasks cannot be made."""
-
-    async def __call__(
-        self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, skip: int = 0, expect_digest: str | None
-    ) -> GraderClient:
-        """Start it and have the tasks made; refuse when their digest is not the expected one."""
-        ...
-
-
-@dataclass(frozen=True)
-class Services:
-    """What an engine uses of its surroundings."""
-
-    store: Store
-    clock: Callable[[], datetime]
-    models: Models
-    start_grader: StartGrader
-    next_seq: NextSeq
-    shortage: Callable[[], str]
-    """Why the disk has no room for new work, as a sentence; empty when it has."""
-    workplaces: Workplaces
-    """Where runs with tools get their sandboxes."""
 
 
 @dataclass(slots=True)
@@ -98,6 +54,7 @@ class GroupEngine:
         self._services = services
         self.books = books
         self._door: ModelDoor | None = None
+        self._files = RunFiles(services.workplaces.artifacts, books)
         self._spec = AgentGroupSpec.model_validate(books.group.spec)
         self._grader: GraderClient | None = None
         self._going: dict[str, _Going] = {}
@@ -174,8 +131,7 @@ class GroupEngine:
     async def _prepare(self) -> bool:
         group = self.books.group
         try:
-            if self._spec.evaluation is not None:
-                await self._open_grader()
+            self._grader = await open_grader(self._services, self.books, self._spec)
         except NodusError as error:
             await self._cannot_prepare(error.detail)
             return False
@@ -183,50 +139,12 @@ class GroupEngine:
             now = self._services.clock()
             statements: list[Statement] = []
             if not self.books.tasks and not self.killed:
-                statements += self._make_cases()
+                statements += make_cases(self._services.next_seq, self.books, self._spec, self._grader)
             if group.phase is not GroupPhase.RUNNING:
                 group.phase, group.reason, group.message = GroupPhase.RUNNING, None, ""
             group.started_at = group.started_at or now
             await self._services.store.commit([*statements, *self.books.group_told()])
         return True
-
-    @property
-    def _resolved(self) -> ResolvedEnvironment:
-        environment = self.books.group.environment
-        return ResolvedEnvironment(environment["name"], environment["version"], environment["source"], environment["options"])
-
-    async def _open_grader(self) -> None:
-        evaluation = self._spec.evaluation
-        if evaluation is None:
-            return
-        if self._resolved.in_sandbox:
-            # The folder tells the next scheduler that sandboxes may be left, also where agents have none.
-            with contextlib.suppress(OSError):
-                self._services.workplaces.artifacts.prepare()
-        self._grader = await self._services.start_grader(
-            self._resolved,
-            split=evaluation.split,
-            seed=evaluation.seed,
-            tasks=evaluation.tasks,
-            skip=evaluation.skipped,
-            expect_digest=self.books.group.digest or None,
-        )
-
-    def _make_cases(self) -> list[Statement]:
-        group = self.books.group
-        evaluation = self._spec.evaluation
-        if self._grader is not None:
-            batch = self._grader.batch
-            group.digest = batch.digest
-            rows = [
-                TaskRow(group.name, place, card.id, card.prompts, card.metadata, stored_workbench(card.workbench))
-                for place, card in enumerate(batch.tasks)
-            ]
-        else:
-            rows = [TaskRow(group.name, place, each.id, (each.prompt,), {}) for place, each in enumerate(self._spec.inputs)]
-        self.books.tasks = rows
-        opened = open_first_attempts(self.books, evaluation.repetitions if evaluation else 1, self._services.next_seq)
-        return [*(row.save() for row in rows), *opened]
 
     async def _cannot_prepare(self, detail: str) -> None:
         group = self.books.group
@@ -311,7 +229,7 @@ class GroupEngine:
             if isinstance(ending, Spoilt):
                 ending = Graded(Grade(Verdict.INVALID_OUTPUT, 0.0, ending.message)) if self._grader is not None else Answered("")
             if isinstance(ending, Answered) and self._grader is not None:
-                if self._has_files(run):
+                if self._files.there(run):
                     ending = await self._grade(run, ending.text, stop, self._grader)
                 else:
                     ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"{FILES_GONE}, so they cannot be graded")
@@ -347,7 +265,7 @@ class GroupEngine:
         files = self._services.workplaces.artifacts.path(run.name) if run.sandbox is not None and run.sandbox.kept else None
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
         use: SandboxUse | None = None
-        if self._resolved.in_sandbox:
+        if pinned_environment(self.books).in_sandbox:
             use = run.sandbox = run.sandbox or self._services.workplaces.use_of(self.books.agent)
             while (refusal := self.books.purse.refusal(0, rate=use.grading_rate)) is not None:
                 if not refusal.for_now:
@@ -516,9 +434,9 @@ class GroupEngine:
                 # While the call in flight was waited for, it may have ended, been killed, or given its case to another already.
                 if run.phase.ended or not run.current or self.killed or run.name in self._doomed:
                     return None
-                carry = not restart and self._has_files(run) and can_carry(self.books, run)
+                carry = not restart and self._files.there(run) and can_carry(self.books, run)
                 if carry:
-                    await self._hand_files_on(run)
+                    await self._files.hand_on(run)
                 successor, opened = open_successor(self.books, run, cap, self._services.next_seq, carry=carry)
                 end_superseded(run, successor.name, self._services.clock())
                 await self._services.store.commit([*self.books.told(run), *opened])
@@ -537,10 +455,10 @@ class GroupEngine:
             made: list[tuple[RunRecord, RunRecord]] = []
             runs = [run for run in runs if run.current and (run.phase.ended or run.phase is RunPhase.INTERRUPTED)]
             runs = [run for run in runs if run.phase is not RunPhase.SUCCEEDED]
-            going_on = {run.name for run in runs if self._has_files(run) and goes_on(self.books, run)}
+            going_on = {run.name for run in runs if self._files.there(run) and goes_on(self.books, run)}
             for run in runs:  # Before anything is changed: where the disk refuses it, nothing is.
                 if run.name in going_on and run.phase.ended:
-                    await self._hand_files_on(run)
+                    await self._files.hand_on(run)
             for run in runs:
                 if run.phase is RunPhase.INTERRUPTED and run.sandbox is not None and run.sandbox.lost:
                     run.phase, run.ended_at = RunPhase.FAILED, self._services.clock()
@@ -557,24 +475,6 @@ class GroupEngine:
             await self._services.store.commit(statements)
         self.wake()
         return made
-
-    def _has_files(self, run: RunRecord) -> bool:
-        """Whether the agent's files lie there where the books say so, which are put right if not; true for a run that has none."""
-        if run.sandbox is None or not run.sandbox.kept or self._services.workplaces.artifacts.has(run.name):
-            return True
-        run.sandbox.kept, run.sandbox.not_kept = False, FILES_GONE
-        return False
-
-    async def _hand_files_on(self, run: RunRecord) -> None:
-        """Give the agent's files to the run that will follow this one. Raises NodusError where the disk refuses it."""
-        if run.sandbox is None or not run.sandbox.kept:
-            return
-        successor = run_name(run.group_name, run.case_index, next_attempt(self.books, run))
-        try:
-            await asyncio.to_thread(self._services.workplaces.artifacts.hand_on, run.name, successor)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise NodusError(ErrorCode.UNAVAILABLE, f"the files of {run.name} cannot be given to its successor: {why}") from error
 
     async def conclude(self) -> None:
         """End the group if its last unfinished case has ended while nobody worked on it."""

@@ -19,8 +19,9 @@ from local_backend.models.catalogue import ModelCatalogue
 from local_backend.models.served import ModelDoor, OpenDoor
 from local_backend.scheduling.assessment import rests_interrupted
 from local_backend.scheduling.endings import StopOrder
-from local_backend.scheduling.group_engine import GroupEngine, Services, StartGrader
+from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.scheduling.recovery import clock_set_back, settle_left_over
+from local_backend.scheduling.surroundings import Services, StartGrader
 from local_backend.storage.records import GroupRecord, RunRecord, TaskRow
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -57,6 +58,7 @@ class Scheduler:
         self._notices = notices
         self.budgets = BudgetKeeper(store, clock)
         self.also_stopped_by_budgets: Callable[[Ceiling], Awaitable[None]] | None = None
+        self.also_goes_on_for_budgets: Callable[[], Awaitable[None]] | None = None
         """Ends what else costs money in a budget's scope: jobs."""
         self._servers: Servers | None = None
         self._engines: dict[str, GroupEngine] = {}
@@ -130,6 +132,8 @@ class Scheduler:
 
     async def _go_on_for_budgets(self) -> None:
         """What budgets stopped goes on where they have room: ended runs as new attempts, waiting ones by a look."""
+        if self.also_goes_on_for_budgets is not None:
+            await self.also_goes_on_for_budgets()
         rows = await self._store.read(
             "SELECT DISTINCT group_name FROM runs WHERE current AND phase = ? AND reason = ?", (RunPhase.CANCELLED, Reason.BUDGET_EXCEEDED)
         )

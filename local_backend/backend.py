@@ -1,66 +1,65 @@
 """LocalBackend: the contract on top of this package's rooms, over one workspace.
 
-Whoever holds the workspace's lock does the work (`owner.py`, `working.py`); reading is done here, straight from the database.
+Whoever holds the workspace's lock does the work (`owner.py`, `working.py`); reading is done here, straight from the database. What checks,
+estimates or works is loaded when it is first asked for: most processes that open a workspace read a little and leave.
 """
+
+from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from datetime import datetime
-from decimal import Decimal
-from pathlib import Path
-from typing import Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
-from local_backend.boxes_here import BoxesHere
 from local_backend.clock import SteadyClock
-from local_backend.devices.telling import with_holders
-from local_backend.estimating import estimate_bundle
-from local_backend.hardware_here import hardware_here
 from local_backend.jobs.desk import JobDesk
-from local_backend.jobs.engine import JobEngine
-from local_backend.owner import Owner
 from local_backend.reading import Reader
-from local_backend.rooms import Rooms
-from local_backend.sandbox_kind.engine import BoxEngine
-from local_backend.sandboxing import SandboxDesk, file_in, files_in
 from local_backend.scheduler_here import SchedulerHere
-from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, EnvironmentFact, ModelFact, Page, Query
+from nodus_tui.contract.actions import ActionOutcome, ApplyOutcome
+from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
-from nodus_tui.contract.environment_check import GoldCase
-from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.events import EventBatch, Snapshot
-from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.phases import Reason
-from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
-from nodus_tui.contract.resources.job import JobLog
-from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.contract.results import GroupResults
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
-from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
-from nodus_tui.contract.spec_loading.bundle import SpecBundle
-from nodus_tui.contract.spec_loading.loader import load_configuration
-from nodus_tui.contract.spec_loading.packing import pack_bundle
-from nodus_tui.contract.sweep_results import SweepResults
-from nodus_tui.statistics.hardware_rates import rates_with
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS
+from nodus_tui.contract.scheduler_view import LOG_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from datetime import datetime
+    from decimal import Decimal
+    from pathlib import Path
+
+    from local_backend.boxes_here import BoxesHere
+    from local_backend.hardware.watch import HardwareWatch
+    from local_backend.jobs.engine import JobEngine
+    from local_backend.owner import Owner
+    from local_backend.rooms import Rooms
+    from local_backend.sandbox_kind.engine import BoxEngine
+    from local_backend.sandboxing import SandboxDesk
+    from local_backend.scheduling.scheduler import Scheduler
+    from local_backend.working import Working
+    from nodus_tui.contract.actions import Action
+    from nodus_tui.contract.backend import Backend, BackendOptions, ModelFact
+    from nodus_tui.contract.environment_check import GoldCase
+    from nodus_tui.contract.environment_tasks import TaskPage
+    from nodus_tui.contract.estimates import Estimate, KindEstimate
+    from nodus_tui.contract.events import EventBatch, Snapshot
+    from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.resources.agent_run import Transcript
+    from nodus_tui.contract.resources.job import JobLog
+    from nodus_tui.contract.resources.meta import Resource
+    from nodus_tui.contract.results import GroupResults
+    from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
+    from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+    from nodus_tui.contract.scheduler_view import SchedulerView
+    from nodus_tui.contract.spec_loading.bundle import SpecBundle
+    from nodus_tui.contract.sweep_results import SweepResults
 
 _log = logging.getLogger(__name__)
 
@@ -82,24 +81,55 @@ class LocalBackend:
         self._workspace = workspace
         self._store = store
         self._configuration = configuration
-        clock = clock or SteadyClock()
-        rooms = Rooms(
-            workspace=workspace, store=store, configuration=configuration, environ=environ, clock=clock, look=self._look_at_hardware
-        )
-        self._space = rooms.space
-        self._catalogue = rooms.catalogue
-        self._devices = rooms.devices
-        self._desk = rooms.desk
-        self._environments = rooms.environments
-        self._training = rooms.training
-        self._applier = rooms.applier
+        self._environ = environ
+        self._clock = clock = clock or SteadyClock()
         self._scheduler_here = SchedulerHere(workspace.home, workspace.database, clock)
-        self._owner = Owner(rooms, self._scheduler_here.lag.sleep)
-        self._check = self._owner.check
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
         self._reader = Reader(store, clock, self._check, self._job_desk)
-        self._hardware = hardware_here(workspace.home, self._desk, environ, clock, self._reader.launches)
-        self._boxes_here = BoxesHere(self._desk, self._reader.boxes, lambda: self._boxes)
+
+    # What is there once it was asked for; until then nothing of it is loaded.
+
+    @cached_property
+    def _rooms(self) -> Rooms:
+        from local_backend.rooms import Rooms  # noqa: PLC0415 - reading does without
+
+        return Rooms(
+            workspace=self._workspace,
+            store=self._store,
+            configuration=self._configuration,
+            environ=self._environ,
+            clock=self._clock,
+            look=self._look_at_hardware,
+        )
+
+    @cached_property
+    def _owner(self) -> Owner:
+        from local_backend.owner import Owner  # noqa: PLC0415 - see above
+
+        return Owner(self._rooms, self._scheduler_here.lag.sleep)
+
+    @cached_property
+    def _hardware(self) -> HardwareWatch:
+        from local_backend.hardware_here import hardware_here  # noqa: PLC0415 - see above
+
+        return hardware_here(self._workspace.home, self.desk, self._environ, self._clock, self._reader.launches)
+
+    @cached_property
+    def _boxes_here(self) -> BoxesHere:
+        from local_backend.boxes_here import BoxesHere  # noqa: PLC0415 - see above
+
+        return BoxesHere(self.desk, self._reader.boxes, lambda: self._boxes)
+
+    def _is_there(self, name: str) -> bool:
+        """Whether one of these was asked for before."""
+        return name in vars(self)
+
+    def _check(self) -> None:
+        """Raise NodusError where nothing can be told or done, for the disk or the scheduler has failed."""
+        if self._is_there("_owner"):
+            self._owner.check()
+        else:
+            self._store.check()
 
     async def _look_at_hardware(self) -> HardwareView:
         return await self._hardware.view()
@@ -117,7 +147,7 @@ class LocalBackend:
     @property
     def desk(self) -> SandboxDesk:
         """This workspace's sandboxes."""
-        return self._desk
+        return self._rooms.desk
 
     @property
     def configuration(self) -> Configuration:
@@ -127,32 +157,40 @@ class LocalBackend:
     # What works here; nothing while another process does the work.
 
     @property
+    def _working(self) -> Working | None:
+        return self._owner.working if self._is_there("_owner") else None
+
+    @property
     def _scheduler(self) -> Scheduler | None:
-        return self._owner.working.scheduler if self._owner.working is not None else None
+        return self._working.scheduler if self._working is not None else None
 
     @property
     def _jobs(self) -> JobEngine | None:
-        return self._owner.working.jobs if self._owner.working is not None else None
+        return self._working.jobs if self._working is not None else None
 
     @property
     def _boxes(self) -> BoxEngine | None:
-        return self._owner.working.boxes if self._owner.working is not None else None
+        return self._working.boxes if self._working is not None else None
 
     # The contract.
 
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change everything, or nothing."""
         if dry_run:
-            plan = await self._applier.plan(bundle)
+            plan = await self._rooms.applier.plan(bundle)
             plan.refuse(dry_run=True)
             return ApplyOutcome(dry_run=True, documents=tuple(plan.applied))
+        from nodus_tui.contract.spec_loading.packing import pack_bundle  # noqa: PLC0415 - reading does without
+
         bundle.refuse_mended()
         text = await self._owner.ask("apply", pack_bundle(bundle), author=author, request_id=request_id)
         return ApplyOutcome.model_validate_json(text)
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
-        return await estimate_bundle(bundle, minutes_per_case, self._applier, rates_with(self._configuration.rates))
+        from local_backend.estimating import estimate_bundle  # noqa: PLC0415 - reading does without
+
+        return await estimate_bundle(bundle, minutes_per_case, self._rooms.applier, self._rooms.rates)
 
     async def get(self, kind: str, name: str) -> Resource:
         """One resource."""
@@ -197,6 +235,7 @@ class LocalBackend:
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """What this backend is and can use."""
+        rooms = self._rooms
         elsewhere = self._scheduler is None and not self._workspace.free()
         return BackendInfo(
             name="local",
@@ -205,10 +244,10 @@ class LocalBackend:
             scheduling=self._scheduler is not None,
             scheduler_elsewhere=elsewhere,
             can_stop_groups=self._scheduler is not None,
-            sandbox=await self._desk.fact() if probe else self._desk.known_fact,
-            sandboxes_running=self._desk.running,
-            evaluation=await self._training.fact() if probe else None,
-            models=(*self._catalogue.facts(), *await self._served_models()),
+            sandbox=await rooms.desk.fact() if probe else rooms.desk.known_fact,
+            sandboxes_running=rooms.desk.running,
+            evaluation=await rooms.training.fact() if probe else None,
+            models=(*rooms.catalogue.facts(), *await self._served_models()),
             environments=tuple(
                 EnvironmentFact(
                     name=entry.name,
@@ -221,27 +260,29 @@ class LocalBackend:
                     grader=entry.grader,
                     in_sandbox=entry.in_sandbox,
                 )
-                for entry in self._environments.catalogue.entries()
+                for entry in rooms.environments.catalogue.entries()
             ),
-            gold_checks=await asyncio.to_thread(self._environments.checked.all),
+            gold_checks=await asyncio.to_thread(rooms.environments.checked.all),
         )
 
     async def _served_models(self) -> tuple[ModelFact, ...]:
         """The families that jobs serve, or will when a group names them."""
         try:
-            served = await self._applier.served_families()
+            served = await self._rooms.applier.served_families()
         except NodusError:
             return ()  # The database is in trouble, which every other call tells.
         return tuple(each.fact() for each in served.values() if not each.problem)
 
     async def gpus(self, *, history: bool = False) -> HardwareView:
         """This machine, sampled while somebody looks."""
-        holders = self._devices.holders() if self._scheduler is not None else await self._reader.device_holders()
+        from local_backend.devices.telling import with_holders  # noqa: PLC0415 - reading does without
+
+        holders = self._rooms.devices.holders() if self._scheduler is not None else await self._reader.device_holders()
         return with_holders(await self._hardware.view(history=history), holders)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
-        found = await self._desk.list()
+        found = await self.desk.list()
         mine = [each for each in found if each.mine]
         costs = {
             "episode": await self._reader.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
@@ -251,15 +292,19 @@ class LocalBackend:
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""
-        return await self._desk.reap()
+        return await self.desk.reap()
 
     async def files(self, run: str) -> tuple[FileEntry, ...]:
         """The files in a run's work folder."""
+        from local_backend.sandboxing import files_in  # noqa: PLC0415 - reading does without
+
         async with self._files_of(run) as archive:
             return await files_in(archive, run)
 
     async def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them."""
+        from local_backend.sandboxing import file_in  # noqa: PLC0415 - reading does without
+
         async with self._files_of(run) as archive:
             async for piece in file_in(archive, run, path):
                 yield piece
@@ -272,7 +317,7 @@ class LocalBackend:
         told = status is not None and status.reason in {Reason.INTERRUPTED, Reason.INFRASTRUCTURE_FAILURE}
         live = await self._scheduler.copy_of_files(run) if self._scheduler is not None else None
         try:
-            yield live or self._desk.kept(run, status.message if status is not None and told else "")
+            yield live or self.desk.kept(run, status.message if status is not None and told else "")
         finally:
             if live is not None:
                 live.unlink(missing_ok=True)
@@ -316,14 +361,14 @@ class LocalBackend:
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment."""
-        async with aclosing(self._environments.check(reference, self._applier, split=split, tasks=tasks, seed=seed)) as cases:
+        async with aclosing(self._rooms.environments.check(reference, self._rooms.applier, split=split, tasks=tasks, seed=seed)) as cases:
             async for case in cases:
                 yield case
 
     async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
         """Tasks of an environment as agents see them."""
         self._check()
-        return await self._environments.tasks(reference, self._applier, split=split, seed=seed, after=after, limit=limit)
+        return await self._rooms.environments.tasks(reference, self._rooms.applier, split=split, seed=seed, after=after, limit=limit)
 
     async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
         """Who does the work and how well, and its log. It answers in trouble too: then it is looked at most."""
@@ -348,18 +393,24 @@ class LocalBackend:
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:
         """Stop everything that this process runs, or the named groups; they are left interrupted."""
-        await self._owner.stop_work(grace_seconds=grace_seconds, groups=groups)
+        if self._is_there("_owner"):
+            await self._owner.stop_work(grace_seconds=grace_seconds, groups=groups)
 
     async def hand_over(self, *, grace_seconds: float) -> None:
         """Start nothing more here and let calls in flight end within the grace; the groups are left as they are, for the next scheduler."""
-        await self._owner.hand_over(grace_seconds=grace_seconds)
+        if self._is_there("_owner"):
+            await self._owner.hand_over(grace_seconds=grace_seconds)
 
     async def aclose(self) -> None:
         """Let go of the workspace."""
-        await self._owner.aclose()
-        await self._devices.aclose()
-        await self._hardware.aclose()
-        await self._desk.aclose()
+        if self._is_there("_owner"):
+            await self._owner.aclose()
+        if self._is_there("_rooms"):
+            await self._rooms.devices.aclose()
+        if self._is_there("_hardware"):
+            await self._hardware.aclose()
+        if self._is_there("_rooms"):
+            await self.desk.aclose()
         await self._store.aclose()
 
     async def __aenter__(self) -> Self:
@@ -384,6 +435,8 @@ async def open_local(options: BackendOptions) -> LocalBackend:
             raise NodusError(
                 ErrorCode.CONFIGURATION, f"the configuration file {options.config} cannot be read: {error.strerror}"
             ) from error
+        from nodus_tui.contract.spec_loading.loader import load_configuration  # noqa: PLC0415 - reads YAML, where there is any
+
         configuration = load_configuration(str(options.config), text)
     workspace = Workspace(options.home)
     workspace.prepare()

@@ -56,11 +56,8 @@ class Owner:
 
     def check(self) -> None:
         """Raise NodusError where nothing can be told or done, for the disk or the scheduler has failed."""
-        self._store.look_after()
-        failure = self._store.failure
         # A process that only looks may read on while its own writing is in trouble.
-        if failure is not None and (self._keeper is not None or not self._store.may_get_well):
-            raise failure
+        self._store.check(writes=self._keeper is not None)
         if self.working is not None and self.working.scheduler.failure is not None:
             raise self.working.scheduler.failure
 

@@ -4,12 +4,13 @@ There are three ways. By default the workspace's detached scheduler, over its so
 `--connect URL`, an API anywhere.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +21,8 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP, Hosting
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from nodus_tui.contract.scheduler import SchedulerRecord
     from nodus_tui.remote.backend import RemoteBackend
     from nodus_tui.remote.local import LocalScheduler
@@ -112,8 +115,15 @@ def backend_options(role: Literal["work", "look"]) -> BackendOptions:
     return BackendOptions(home=home_path(), config=config_path(), role=role)
 
 
+def _registered(group: str) -> dict[str, EntryPoint]:
+    """What is installed under an entry point, by name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - reads what every installed package says of itself
+
+    return {point.name: point for point in entry_points(group=group)}
+
+
 def _chosen(group: str, wanted: str | None, what: str) -> EntryPoint:
-    found = {point.name: point for point in entry_points(group=group)}
+    found = _registered(group)
     name = wanted or (DEFAULT_BACKEND if DEFAULT_BACKEND in found or not found else min(found))
     if name not in found:
         known = ", ".join(sorted(found)) or "none"
@@ -160,7 +170,7 @@ async def _remote(url: str, tell: Callable[[str], None], waiting: Callable[[str]
     return await _greeted(RemoteBackend(address, silent=lambda: waiting(f"waiting for {address.shown} to answer")), tell)
 
 
-async def _greeted(backend: "RemoteBackend", tell: Callable[[str], None]) -> Backend:
+async def _greeted(backend: RemoteBackend, tell: Callable[[str], None]) -> Backend:
     """The backend, once it has answered: then its version is known to be one that is understood."""
     try:
         await backend.info()
@@ -172,17 +182,19 @@ async def _greeted(backend: "RemoteBackend", tell: Callable[[str], None]) -> Bac
     return backend
 
 
-def local_scheduler() -> "LocalScheduler | None":
+def local_scheduler() -> LocalScheduler | None:
     """The detached scheduler of this workspace; None where the chosen backend brings none. It may not run."""
-    found = {point.name for point in entry_points(group=HOSTING_ENTRY_POINT_GROUP)}
-    if (os.environ.get("NODUS_BACKEND") or DEFAULT_BACKEND) not in found:
-        return None
     from nodus_tui.remote.local import LocalScheduler  # noqa: PLC0415 - see above
 
-    return LocalScheduler(home_path(), config_path(), hosting().scheduler_module)
+    scheduler = LocalScheduler(home_path(), config_path(), lambda: hosting().scheduler_module)
+    named = os.environ.get("NODUS_BACKEND")
+    if not named and scheduler.record() is not None:
+        # It was started by what is installed, which then need not be looked through.
+        return scheduler
+    return scheduler if (named or DEFAULT_BACKEND) in _registered(HOSTING_ENTRY_POINT_GROUP) else None
 
 
-async def _attached(scheduler: "LocalScheduler", role: Role, tell: Callable[[str], None], waiting: Callable[[str], None]) -> Backend | None:
+async def _attached(scheduler: LocalScheduler, role: Role, tell: Callable[[str], None], waiting: Callable[[str], None]) -> Backend | None:
     """The scheduler as a backend; None where this process is to open the workspace itself."""
     record = scheduler.running()
     if record is not None and _other_surroundings(scheduler, record):
@@ -194,10 +206,14 @@ async def _attached(scheduler: "LocalScheduler", role: Role, tell: Callable[[str
         if role in {"look", "act"}:
             return None
         record = await scheduler.ensure()
-    return await _greeted(attached_to(scheduler, record, waiting), tell) if record is not None else None
+    if record is None:
+        return None
+    backend = attached_to(scheduler, record, waiting)
+    # Of one that has our version there is nothing to be learnt before it is asked something.
+    return backend if record.version == __version__ else await _greeted(backend, tell)
 
 
-def attached_to(scheduler: "LocalScheduler", record: "SchedulerRecord", waiting: Callable[[str], None] = _silent) -> "RemoteBackend":
+def attached_to(scheduler: LocalScheduler, record: SchedulerRecord, waiting: Callable[[str], None] = _silent) -> RemoteBackend:
     """The running scheduler as a backend, whatever its version. `waiting` as for `connect`."""
     from nodus_tui.remote.address import socket_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
@@ -205,7 +221,7 @@ def attached_to(scheduler: "LocalScheduler", record: "SchedulerRecord", waiting:
     return RemoteBackend(socket_address(Path(record.socket)), revive=scheduler.revive, silent=lambda: waiting(scheduler.silence(record)))
 
 
-def _other_surroundings(scheduler: "LocalScheduler", record: "SchedulerRecord") -> bool:
+def _other_surroundings(scheduler: LocalScheduler, record: SchedulerRecord) -> bool:
     return _newer(__version__, than=record.version) or scheduler.surroundings_changed(record, os.environ)
 
 
@@ -216,8 +232,8 @@ def _newer(version: str, *, than: str = __version__) -> bool:
 
 
 async def _replaced(
-    scheduler: "LocalScheduler", record: "SchedulerRecord", tell: Callable[[str], None], waiting: Callable[[str], None]
-) -> "SchedulerRecord | None":
+    scheduler: LocalScheduler, record: SchedulerRecord, tell: Callable[[str], None], waiting: Callable[[str], None]
+) -> SchedulerRecord | None:
     """An idle scheduler of an older version, configuration or key makes room for a new one; one at work is left alone, and told of."""
     if _newer(record.version):
         return record
@@ -231,7 +247,7 @@ async def _replaced(
     return record
 
 
-async def _idle(backend: "RemoteBackend") -> bool:
+async def _idle(backend: RemoteBackend) -> bool:
     async with backend:
         with suppress(NodusError):
             snapshot = await backend.snapshot()

@@ -164,6 +164,12 @@ class Store:
         if self.failure is None and _identity(self.path) != self._file:
             self.failure, self.may_get_well = gone_error(self.path), False
 
+    def check(self, *, writes: bool = False) -> None:
+        """Raise the failure where there is one; whoever only reads may go on in trouble that can end."""
+        self.look_after()
+        if self.failure is not None and (writes or not self.may_get_well):
+            raise self.failure
+
     async def commit(self, statements: Sequence[Statement]) -> None:
         """Return when the statements are durable. A cancelled caller does not take them back. Raises NodusError."""
         await asyncio.shield(self.write(statements))

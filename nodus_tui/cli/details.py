@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+from nodus_tui.cli.cell_texts import time_text
 from nodus_tui.cli.output import pairs_text, table_text
-from nodus_tui.cli.rows import cap_text, command_text, hardware_text, progress_text, row_of, time_text, titles_of
+from nodus_tui.cli.rows import row_of, titles_of
+from nodus_tui.cli.rows.jobs import cap_text, command_text, hardware_text, progress_text
 from nodus_tui.cli.sandbox_texts import sandbox_pairs
 from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.cli.targets import JOB_WORDS

@@ -1,7 +1,7 @@
 """The gold check as people read it: a line a task, and the table of problems. Pure."""
 
+from nodus_tui.cli.cell_texts import seconds_text
 from nodus_tui.cli.output import pairs_text, table_text
-from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
 from nodus_tui.contract.phases import Verdict
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from nodus_tui import result_formats
+from nodus_tui import text_formats
 from nodus_tui.cli.failures import discard_stdout
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.result_formats import Row, escaped, json_text
 from nodus_tui.text import cut, safe_text, width_of
+from nodus_tui.text_formats import Row, escaped, json_text
 
 __all__ = ["Row", "csv_text", "emit", "json_text", "pairs_text", "resources_yaml", "table_text", "yaml_text"]
 
@@ -56,7 +56,7 @@ def resources_yaml(resources: Sequence[Resource]) -> str:
 
 def csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Comma-separated values with a line of names; on a terminal what it would obey is made safe."""
-    return result_formats.csv_text(rows, columns, safe_text if sys.stdout.isatty() else str)
+    return text_formats.csv_text(rows, columns, safe_text if sys.stdout.isatty() else str)
 
 
 def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[str] = frozenset()) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from nodus_tui.cli.cell_texts import seconds_text
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus

@@ -1,12 +1,16 @@
 """Spec files as the verbs take them: paths, directories, and standard input."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.spec_loading.bundle import SpecBundle
-from nodus_tui.contract.spec_loading.files import read_sources
-from nodus_tui.contract.spec_loading.loader import ReadSpecs, load_specs, read_specs
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.spec_loading.bundle import SpecBundle
+    from nodus_tui.contract.spec_loading.loader import ReadSpecs
 
 
 def load_files(files: tuple[str, ...], *, groups_renamed: bool = False) -> SpecBundle:
@@ -15,6 +19,9 @@ def load_files(files: tuple[str, ...], *, groups_renamed: bool = False) -> SpecB
     With `groups_renamed` the names of groups are not those that they will have, so that nothing is told of groups that have them.
     Raises NodusError InvalidSpec with every fault at once, those that only the workspace knows of included.
     """
+    from nodus_tui.contract.spec_loading.files import read_sources  # noqa: PLC0415 - YAML is loaded when a file is read
+    from nodus_tui.contract.spec_loading.loader import read_specs  # noqa: PLC0415 - see above
+
     read = read_specs(read_sources(files, sys.stdin.buffer))
     if not read.faults:
         return read.bundle  # What the workspace has against it, the verb's own question to the backend tells.
@@ -27,6 +34,9 @@ def load_files(files: tuple[str, ...], *, groups_renamed: bool = False) -> SpecB
 
 def load_files_alone(files: tuple[str, ...]) -> SpecBundle:
     """Every document of the files, without a look at any workspace. Raises NodusError InvalidSpec with every fault of the texts."""
+    from nodus_tui.contract.spec_loading.files import read_sources  # noqa: PLC0415 - YAML is loaded when a file is read
+    from nodus_tui.contract.spec_loading.loader import load_specs  # noqa: PLC0415 - see above
+
     return load_specs(read_sources(files, sys.stdin.buffer))
 
 

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from nodus_tui.cli.cell_texts import seconds_text
 from nodus_tui.cli.gate import unscored_reasons
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
 from nodus_tui.contract.money import display_usd
@@ -10,7 +11,6 @@ from nodus_tui.contract.results import CaseResult, GroupResults
 from nodus_tui.result_formats import case_table
 from nodus_tui.statistics.coverage import cost_each_words, unscored_words
 from nodus_tui.statistics.format import interval_words, pass_rate_text
-from nodus_tui.view_state.figures import exact_span_text
 
 FORMATS = ("table", "json", "yaml", "csv")
 
@@ -52,11 +52,6 @@ def _case_row(case: CaseResult) -> tuple[str, ...]:
         seconds_text(case.duration_seconds),
         ": ".join(part for part in (reason, case.message) if part) if case.state is not CaseState.SCORED else reason,
     )
-
-
-def seconds_text(seconds: float | None) -> str:
-    """A span of time as the console has it, in at most six characters; a hyphen for none."""
-    return "-" if seconds is None else exact_span_text(seconds)
 
 
 def headline(results: GroupResults) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
+from nodus_tui.cli.cell_texts import seconds_text
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
-from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.sweep import Scalar, Sweep, scalar_text
 from nodus_tui.contract.sweep_results import PooledCells, Rate, SweepCell, SweepResults

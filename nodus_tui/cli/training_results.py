@@ -5,7 +5,7 @@ from typing import Any
 from nodus_tui.cli.details import results_text
 from nodus_tui.cli.jobs import status_of
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
-from nodus_tui.cli.rows import cap_text, progress_text
+from nodus_tui.cli.rows.jobs import cap_text, progress_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.training_job import TrainingJob

@@ -26,8 +26,8 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
-from nodus_tui.result_formats import escaped
 from nodus_tui.text import safe_text
+from nodus_tui.text_formats import escaped
 
 WATCHED = ("AgentGroup", "AgentRun", "Job", "TrainingJob", "Sweep", "Sandbox", "Budget")
 """Kinds of which the stream tells."""

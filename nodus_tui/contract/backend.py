@@ -1,40 +1,42 @@
-"""The Backend protocol: everything that a console asks of a backend. The same calls work in process and over a wire."""
+"""The Backend protocol: everything that a console asks of a backend. The same calls work in process and over a wire.
+
+What a call takes and gives is named here for the reader: whoever makes the call loads it.
+"""
+
+from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.environment_check import GoldCase, GoldRecord
-from nodus_tui.contract.environment_tasks import TaskPage
-from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.environment_check import GoldRecord
 from nodus_tui.contract.evaluation import EvaluationFact
-from nodus_tui.contract.events import EventBatch, Snapshot
-from nodus_tui.contract.hardware_view import HardwareView
-from nodus_tui.contract.resources.agent_run import Transcript
-from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.contract.results import GroupResults
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
-from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
-from nodus_tui.contract.spec_loading.bundle import SpecBundle
-from nodus_tui.contract.sweep_results import SweepResults
+from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS
+from nodus_tui.contract.sandboxes import SandboxEngineFact
+from nodus_tui.contract.scheduler_view import LOG_BYTES
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.environment_check import GoldCase
+    from nodus_tui.contract.environment_tasks import TaskPage
+    from nodus_tui.contract.estimates import Estimate, KindEstimate
+    from nodus_tui.contract.events import EventBatch, Snapshot
+    from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.resources.agent_run import Transcript
+    from nodus_tui.contract.resources.job import JobLog
+    from nodus_tui.contract.results import GroupResults
+    from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
+    from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+    from nodus_tui.contract.scheduler_view import SchedulerView
+    from nodus_tui.contract.spec_loading.bundle import SpecBundle
+    from nodus_tui.contract.sweep_results import SweepResults
 
 ENTRY_POINT_GROUP = "nodus_tui.backends"
 """Where backends register a `BackendFactory` under their name."""

@@ -1,48 +1,45 @@
-"""RemoteBackend: the Backend protocol over HTTP, for a unix socket and for a URL alike."""
+"""RemoteBackend: the Backend protocol over HTTP, for a unix socket and for a URL alike.
+
+Most clients ask one thing and leave: what a call answers with is loaded by that call, but for what nearly all of them need.
+"""
+
+from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
-from decimal import Decimal
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import BackendInfo, LinkState, Page, Query
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.environment_check import GoldCase
-from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.events import EventBatch, Snapshot
-from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE
-from nodus_tui.contract.resources.agent_run import Transcript
-from nodus_tui.contract.resources.job import JobLog
-from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
-from nodus_tui.contract.results import GroupResults
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
+from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS, ExecRequest, ExecSession, ExecTaken
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
 from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
-from nodus_tui.contract.spec_loading.bundle import SpecBundle
-from nodus_tui.contract.spec_loading.packing import pack_bundle
-from nodus_tui.contract.sweep_results import SweepResults
-from nodus_tui.remote.address import Address
-from nodus_tui.remote.channel import READ_SECONDS, Channel, Params, Revive, Silent
-from nodus_tui.remote.commands import output
-from nodus_tui.remote.pieces import file_bytes, gold_cases
-from nodus_tui.remote.stream import watch
+from nodus_tui.remote.channel import READ_SECONDS, Channel, Revive, Silent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from decimal import Decimal
+
+    from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.environment_check import GoldCase
+    from nodus_tui.contract.environment_tasks import TaskPage
+    from nodus_tui.contract.estimates import Estimate, KindEstimate
+    from nodus_tui.contract.events import EventBatch, Snapshot
+    from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.resources.agent_run import Transcript
+    from nodus_tui.contract.resources.job import JobLog
+    from nodus_tui.contract.resources.meta import Resource
+    from nodus_tui.contract.results import GroupResults
+    from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecSignal, TerminalShape
+    from nodus_tui.contract.spec_loading.bundle import SpecBundle
+    from nodus_tui.contract.sweep_results import SweepResults
+    from nodus_tui.remote.address import Address
+    from nodus_tui.remote.wire import Params
 
 _JSON = "application/json"
 
@@ -52,10 +49,6 @@ class _RawPage(ContractModel):
 
     items: tuple[dict[str, object], ...]
     next_after: str = ""
-
-
-class _Estimates(ContractModel):
-    estimates: tuple[Estimate | KindEstimate, ...]
 
 
 class _Sandboxes(ContractModel):
@@ -84,6 +77,9 @@ class RemoteBackend:
 
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change everything, or nothing."""
+        from nodus_tui.contract.actions import ApplyOutcome  # noqa: PLC0415 - each call loads what answers it
+        from nodus_tui.contract.spec_loading.packing import pack_bundle  # noqa: PLC0415 - see above
+
         params = [("dryRun", "true" if dry_run else "false"), *([("author", author)] if author else [])]
         return await self._channel.post(
             ApplyOutcome, "/apply", params, body=pack_bundle(bundle), media=BUNDLE_TYPE, key=request_id or _new_key()
@@ -91,8 +87,11 @@ class RemoteBackend:
 
     async def estimate(self, bundle: SpecBundle, *, minutes_per_case: Decimal) -> tuple[Estimate | KindEstimate, ...]:
         """What each document costs at most, and how long it takes."""
+        from nodus_tui.contract.spec_loading.packing import pack_bundle  # noqa: PLC0415 - see above
+        from nodus_tui.remote.estimates import Estimates  # noqa: PLC0415 - see above
+
         params = [("minutesPerCase", format(minutes_per_case, "f"))]
-        made = await self._channel.post(_Estimates, "/estimate", params, body=pack_bundle(bundle), media=BUNDLE_TYPE, key=_new_key())
+        made = await self._channel.post(Estimates, "/estimate", params, body=pack_bundle(bundle), media=BUNDLE_TYPE, key=_new_key())
         return made.estimates
 
     async def get(self, kind: str, name: str) -> Resource:
@@ -121,24 +120,32 @@ class RemoteBackend:
 
     async def results(self, group: str) -> GroupResults:
         """The results of a group as they stand."""
+        from nodus_tui.contract.results import GroupResults  # noqa: PLC0415 - see above
+
         if not group:
             raise NodusError.not_found("AgentGroup", group)
         return await self._channel.get(GroupResults, f"/groups/{_segment(group)}/results")
 
     async def sweep_results(self, sweep: str) -> SweepResults:
         """A sweep's cells and what they have come to."""
+        from nodus_tui.contract.sweep_results import SweepResults  # noqa: PLC0415 - see above
+
         if not sweep:
             raise NodusError.not_found("Sweep", sweep)
         return await self._channel.get(SweepResults, f"/sweeps/{_segment(sweep)}/results")
 
     async def transcript(self, run: str) -> Transcript:
         """A run's conversation and calls."""
+        from nodus_tui.contract.resources.agent_run import Transcript  # noqa: PLC0415 - see above
+
         if not run:
             raise NodusError.not_found("AgentRun", run)
         return await self._channel.get(Transcript, f"/runs/{_segment(run)}/transcript")
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, once."""
+        from nodus_tui.contract.actions import ActionOutcome  # noqa: PLC0415 - see above
+
         # The id goes with the action too: the backend keeps it with what it did, so that a server's end in between changes nothing.
         named = action if action.request_id else action.model_copy(update={"request_id": _new_key()})
         return await self._channel.post(
@@ -147,11 +154,15 @@ class RemoteBackend:
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
         """The state at a cursor."""
+        from nodus_tui.contract.events import Snapshot  # noqa: PLC0415 - see above
+
         params: Params = [] if runs_of is None else [("runsOf", runs_of)]
         return await self._channel.get(Snapshot, "/snapshot", params)
 
     def watch(self, *, after: int) -> AsyncIterator[EventBatch]:
         """Everything after a cursor, across broken connections."""
+        from nodus_tui.remote.stream import watch  # noqa: PLC0415 - see above
+
         return watch(self._channel, after)
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
@@ -162,6 +173,8 @@ class RemoteBackend:
 
     async def gpus(self, *, history: bool = False) -> HardwareView:
         """The machine there."""
+        from nodus_tui.contract.hardware_view import HardwareView  # noqa: PLC0415 - see above
+
         return await self._channel.get(HardwareView, "/gpus", [("history", "true")] if history else [])
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
@@ -180,10 +193,14 @@ class RemoteBackend:
 
     def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
+        from nodus_tui.remote.pieces import file_bytes  # noqa: PLC0415 - see above
+
         return file_bytes(self._channel, f"/runs/{_segment(run)}/files/content", "AgentRun", run, path)
 
     async def job_log(self, job: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
         """What a job wrote, from a place on."""
+        from nodus_tui.contract.resources.job import JobLog  # noqa: PLC0415 - see above
+
         if not job:
             raise NodusError.not_found("Job", job)
         params = [("after", str(after)), ("limit", str(limit)), ("waitSeconds", f"{wait_seconds:g}")]
@@ -197,6 +214,8 @@ class RemoteBackend:
 
     def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
+        from nodus_tui.remote.pieces import file_bytes  # noqa: PLC0415 - see above
+
         return file_bytes(self._channel, f"/jobs/{_segment(job)}/files/content", "Job", job, path)
 
     async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
@@ -212,6 +231,8 @@ class RemoteBackend:
         self, sandbox: str, session: str, *, after: int = 0, wait_seconds: float = OUTPUT_SECONDS
     ) -> AsyncIterator[ExecPiece | ExecEnd]:
         """What a command writes from a place on, across broken connections."""
+        from nodus_tui.remote.commands import output  # noqa: PLC0415 - see above
+
         return output(self._channel, f"{_session(sandbox, session)}/output", after, wait_seconds)
 
     async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
@@ -237,17 +258,23 @@ class RemoteBackend:
 
     def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
+        from nodus_tui.remote.pieces import file_bytes  # noqa: PLC0415 - see above
+
         return file_bytes(self._channel, f"/sandboxes/{_segment(sandbox)}/files/content", "Sandbox", sandbox, path)
 
     def check_environment(
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check there, case by case."""
+        from nodus_tui.remote.pieces import gold_cases  # noqa: PLC0415 - see above
+
         asked = (("reference", reference), ("split", split), ("tasks", tasks), ("seed", seed))
         return gold_cases(self._channel, "/environments/check", [(name, str(value)) for name, value in asked if value is not None])
 
     async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
         """Tasks of an environment there."""
+        from nodus_tui.contract.environment_tasks import TaskPage  # noqa: PLC0415 - see above
+
         asked = (("reference", reference), ("split", split), ("seed", seed), ("after", after), ("limit", limit))
         return await self._channel.get(TaskPage, "/environments/tasks", [(name, str(value)) for name, value in asked])
 

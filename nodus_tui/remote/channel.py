@@ -1,17 +1,15 @@
 """Requests to an API over HTTP: sent again where that is safe, refused with the server's own error, aware of how the link stands.
 
-A GET is sent again after any loss. A POST carries an idempotency key, so that it acts once however often it is sent. The HTTP client is
-loaded with this module, which is why nothing loads it before an API is spoken to.
+A GET is sent again after any loss. A POST carries an idempotency key, so that it acts once however often it is sent. What carries the
+requests is loaded when the first is sent: a URL's client takes longer than many a verb.
 """
 
 import asyncio
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-import httpx2
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from nodus_tui import __version__
@@ -20,8 +18,8 @@ from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
 from nodus_tui.contract.http import HEARTBEAT_SECONDS, IDEMPOTENCY_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.versions import skew_note
+from nodus_tui.remote.wire import LostError, Params, Reply, Request, Wire, body_of
 
-CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
 """How long the server may say nothing before an answer counts as lost; it is then asked for again."""
 PATIENCE_SECONDS = 15.0
@@ -33,9 +31,9 @@ _MOST_TIMEOUTS = 6
 SILENT_SECONDS = 4.0
 """How long an answer may take before it is told that it is waited for."""
 _MOST_LIMITED = 5
+_OK, _SUCCESS = 200, 2
 _LONGEST_LIMIT_SECONDS = 30.0
 
-Params = Sequence[tuple[str, str]]
 Body = str | bytes
 Revive = Callable[[bool], Awaitable[Address]]
 """Sees to it that a server is there again, and says where; told whether somebody acts (True) or only looks.
@@ -48,15 +46,6 @@ Silent = Callable[[], None]
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Given = TypeVar("Given")
-
-
-class LostError(Exception):
-    """The way to the server is broken: what was asked may or may not have arrived."""
-
-    def __init__(self, detail: str, *, timed_out: bool = False) -> None:
-        super().__init__(detail)
-        self.detail = detail
-        self.timed_out = timed_out
 
 
 class LimitedError(Exception):
@@ -73,7 +62,7 @@ def _utc_now() -> datetime:
 
 
 class Channel:
-    """One API, spoken to over pooled connections."""
+    """One API."""
 
     def __init__(
         self,
@@ -88,7 +77,7 @@ class Channel:
         self._silent = silent
         self._told_of_silence = False
         self._clock = clock
-        self._client: httpx2.AsyncClient | None = None
+        self._wire: Wire | None = None
         now = clock()
         self.link = LinkState(connected=False, since=now, last_heard=now)
         self.server_version = ""
@@ -214,19 +203,14 @@ class Channel:
         return NodusError(ErrorCode.UNAVAILABLE, f"{self.address.shown} does not answer: {detail}")
 
     async def _once(self, method: str, path: str, params: Params, headers: Mapping[str, str], body: Body, read_seconds: float) -> bytes:
-        timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS, pool=None)
-        with self._losses():
-            response = await self._open().request(
-                method,
-                PREFIX + path,
-                params=list(params),
-                headers=headers,
-                content=_content(body),
-                timeout=timeout,
-            )
+        reply = await self._open().send(Request(method, PREFIX + path, params, headers, _content(body), read_seconds))
+        try:
+            content = await body_of(reply)
+        finally:
+            await reply.aclose()
         self.heard()
-        self._check(response, response.content)
-        return response.content
+        self._check(reply, content)
+        return content
 
     @asynccontextmanager
     async def whole_stream(
@@ -255,24 +239,19 @@ class Channel:
         self, method: str, path: str, params: Params = (), *, headers: Mapping[str, str] | None = None, silence_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of one answer as they come; raises LostError when it breaks, or stays silent for too long."""
-        timeout = httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None)
-        with self._losses():
-            request = self._open().build_request(method, PREFIX + path, params=list(params), headers=headers, timeout=timeout)
-            with self._awaited(SILENT_SECONDS):
-                response = await self._open().send(request, stream=True)
+        with self._awaited(SILENT_SECONDS):
+            reply = await self._open().send(Request(method, PREFIX + path, params, headers or {}, read_seconds=silence_seconds))
         try:
             self.heard()
-            with self._losses():
-                content = await response.aread() if response.status_code != httpx2.codes.OK else b""
-            self._check(response, content)
-            async with aclosing(self._pieces(response)) as pieces:
+            content = await body_of(reply) if reply.status != _OK else b""
+            self._check(reply, content)
+            async with aclosing(self._pieces(reply)) as pieces:
                 yield pieces
         finally:
-            await response.aclose()
+            await reply.aclose()
 
-    async def _pieces(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-        pieces = aiter(response.aiter_bytes())
-        with self._losses():
+    async def _pieces(self, reply: Reply) -> AsyncGenerator[bytes, None]:
+        async with aclosing(reply.pieces()) as pieces:
             while True:
                 try:
                     with self._awaited(HEARTBEAT_SECONDS + SILENT_SECONDS):
@@ -282,104 +261,70 @@ class Channel:
                 self.heard()
                 yield piece
 
-    def _open(self) -> httpx2.AsyncClient:
-        if self._client is None:
+    def _open(self) -> Wire:
+        if self._wire is None:
             address = self.address
             headers = {"User-Agent": f"nodus-tui/{__version__}"}
             if address.token:
                 headers["Authorization"] = f"Bearer {address.token}"
-            options: dict[str, Any] = {"base_url": address.url, "headers": headers}
-            # A watch holds its connection for ever: the pool's limit must not be what many of them wait for.
-            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=30)
             if address.socket is not None:
-                options["transport"] = httpx2.AsyncHTTPTransport(uds=str(address.socket), limits=limits)
+                from nodus_tui.remote.socket_wire import SocketWire  # noqa: PLC0415 - each where its kind of address is spoken to
+
+                self._wire = SocketWire(address.socket, headers)
             else:
-                options |= {"limits": limits, "verify": self._trusted()}
-            self._client = httpx2.AsyncClient(**options)
-        return self._client
+                from nodus_tui.remote.url_wire import UrlWire  # noqa: PLC0415 - see above
 
-    def _trusted(self) -> ssl.SSLContext | bool:
-        if self.address.ca is None:
-            return True
-        try:
-            return ssl.create_default_context(cafile=str(self.address.ca))
-        except (OSError, ssl.SSLError) as error:
-            raise NodusError(
-                ErrorCode.CONFIGURATION, f"NODUS_CA names {self.address.ca}, which holds no certificates that can be read: {error}"
-            ) from error
+                self._wire = UrlWire(address, headers)
+        return self._wire
 
-    def _losses(self) -> "_Losses":
-        return _Losses(self.address)
-
-    def _check(self, response: httpx2.Response, content: bytes) -> None:
+    def _check(self, reply: Reply, content: bytes) -> None:
         """Raise what a refusal says, and what the server's version asks for."""
-        version = response.headers.get(VERSION_HEADER, "")
+        version = reply.header(VERSION_HEADER)
         if version and version != self.server_version:
             self.skew = skew_note(version, __version__, self.address.shown)
             self.server_version = version
-        if response.is_success and version:
+        if reply.status // 100 == _SUCCESS and version:
             return
-        problem = _problem(response, content)
+        problem = _problem(reply, content)
         if problem is None:
-            if response.status_code in {502, 503, 504}:
-                raise LostError(f"something in between says {response.status_code} {response.reason_phrase}")
+            if reply.status in {502, 503, 504}:
+                raise LostError(f"something in between says {reply.status} {reply.reason}")
             raise NodusError(
                 ErrorCode.CONFIGURATION,
-                f"what answers at {self.address.shown} is no API of nodus-tui (it says {response.status_code}); correct the URL",
+                f"what answers at {self.address.shown} is no API of nodus-tui (it says {reply.status}); correct the URL",
             )
         error = NodusError(problem.code, problem.detail + _advice(problem.code, has_token=bool(self.address.token)), problem.faults)
         if problem.code is ErrorCode.RATE_LIMITED:
-            raise LimitedError(error, _pause_asked_for(response))
+            raise LimitedError(error, _pause_asked_for(reply))
         raise error
 
     async def aclose(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.aclose()
 
 
-class _Losses:
-    """Turns what the HTTP client raises into LostError, or into the NodusError that no new try can mend."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (httpx2.TransportError, httpx2.StreamError)):
-            text = str(error)
-            if "CERTIFICATE" in text or "certificate" in text:
-                raise NodusError(
-                    ErrorCode.CONFIGURATION,
-                    f"the certificate of {self._address.shown} is not trusted: {text}. NODUS_CA may name a PEM file with its authority",
-                ) from error
-            timed_out = isinstance(error, (httpx2.ReadTimeout, httpx2.WriteTimeout))
-            raise LostError(text or ("no answer in time" if timed_out else type(error).__name__), timed_out=timed_out) from error
+def _content(body: Body) -> bytes:
+    return body.encode() if isinstance(body, str) else body
 
 
-def _content(body: Body) -> bytes | None:
-    return (body.encode() if isinstance(body, str) else body) or None
-
-
-def _problem(response: httpx2.Response, content: bytes) -> Problem | None:
-    if response.headers.get("Content-Type", "").partition(";")[0].strip() != PROBLEM_TYPE:
+def _problem(reply: Reply, content: bytes) -> Problem | None:
+    if reply.header("Content-Type").partition(";")[0].strip() != PROBLEM_TYPE:
         return None
     try:
         return Problem.model_validate_json(content)
     except ValidationError:
         # A newer server may know codes that are not known here; its sentence still counts.
-        return Problem(title="", status=response.status_code, code=ErrorCode.UNAVAILABLE, detail=_sentence(response, content), faults=())
+        return Problem(title="", status=reply.status, code=ErrorCode.UNAVAILABLE, detail=_sentence(reply, content), faults=())
 
 
-def _sentence(response: httpx2.Response, content: bytes) -> str:
+def _sentence(reply: Reply, content: bytes) -> str:
     try:
         told = TypeAdapter(dict[str, Any]).validate_json(content).get("detail")
     except ValidationError:
         told = None
-    return told if isinstance(told, str) and told else f"the server refuses with {response.status_code} and does not say why"
+    return told if isinstance(told, str) and told else f"the server refuses with {reply.status} and does not say why"
 
 
 def _advice(code: ErrorCode, *, has_token: bool) -> str:
@@ -388,8 +333,8 @@ def _advice(code: ErrorCode, *, has_token: bool) -> str:
     return "; NODUS_TOKEN holds a token that is unknown there" if has_token else "; set NODUS_TOKEN to a token of that server"
 
 
-def _pause_asked_for(response: httpx2.Response) -> float:
+def _pause_asked_for(reply: Reply) -> float:
     try:
-        return min(_LONGEST_LIMIT_SECONDS, max(0.1, float(response.headers.get("Retry-After", "1"))))
+        return min(_LONGEST_LIMIT_SECONDS, max(0.1, float(reply.header("Retry-After") or "1")))
     except ValueError:
         return 1.0

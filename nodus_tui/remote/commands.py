@@ -8,9 +8,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from nodus_tui.contract.http import HEARTBEAT_SECONDS
 from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece
-from nodus_tui.remote.channel import FIRST_PAUSE, LONGEST_PAUSE, Channel, LimitedError, LostError
+from nodus_tui.remote.channel import FIRST_PAUSE, LONGEST_PAUSE, Channel, LimitedError
 from nodus_tui.remote.pieces import lines
 from nodus_tui.remote.stream import refused
+from nodus_tui.remote.wire import LostError
 
 SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS
 """An answer that sends not even an empty line for so long is dead."""

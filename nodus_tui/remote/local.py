@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,8 @@ class LocalScheduler:
 
     home: Path
     config: Path | None
-    module: str
-    """What `python -m` runs as the scheduler."""
+    module: Callable[[], str]
+    """What `python -m` runs as the scheduler; asked for when one is started."""
 
     @property
     def log(self) -> Path:
@@ -118,7 +118,7 @@ class LocalScheduler:
             self.log.parent.mkdir(mode=0o700, exist_ok=True)
             with self.log.open("ab") as log:
                 process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module that an installed package names
-                    [sys.executable, "-P", "-m", self.module, *self._arguments(), "--detach"],
+                    [sys.executable, "-P", "-m", self.module(), *self._arguments(), "--detach"],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=log,

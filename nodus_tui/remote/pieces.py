@@ -8,8 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.http import HEARTBEAT_SECONDS
-from nodus_tui.remote.channel import READ_SECONDS, Channel, Params
+from nodus_tui.remote.channel import READ_SECONDS, Channel
 from nodus_tui.remote.stream import refused
+from nodus_tui.remote.wire import Params
 
 SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS
 """A gold check that sends not even an empty line for so long is dead."""

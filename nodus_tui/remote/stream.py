@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.contract.http import BATCH_EVENT, HEARTBEAT_SECONDS, LAST_EVENT_HEADER, PROBLEM_EVENT
-from nodus_tui.remote.channel import FIRST_PAUSE, LONGEST_PAUSE, Channel, LimitedError, LostError
+from nodus_tui.remote.channel import FIRST_PAUSE, LONGEST_PAUSE, Channel, LimitedError
+from nodus_tui.remote.wire import LostError
 
 SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS
 """A stream that sends not even a heartbeat for so long is dead."""

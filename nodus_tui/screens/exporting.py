@@ -8,8 +8,9 @@ from typing import Any
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.copying import clean_name
-from nodus_tui.result_formats import SCORE_TITLES, case_table, csv_text, json_text, score_table
+from nodus_tui.result_formats import SCORE_TITLES, case_table, score_table
 from nodus_tui.screens.base import ViewScreen
+from nodus_tui.text_formats import csv_text, json_text
 from nodus_tui.training_results import training_document
 from nodus_tui.view_state.cells import Tone, line
 from nodus_tui.widgets.dialogs import PromptDialog, Switch

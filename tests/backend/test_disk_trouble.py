@@ -71,7 +71,7 @@ async def _waits_for_room(backend: LocalBackend) -> None:
 
 async def test_runs_do_not_start_while_the_disk_is_almost_full_and_go_on_when_there_is_room(place: Place, server: ModelServer) -> None:
     async with place.backend() as backend:
-        backend._space.floor = WHOLE_DISK
+        backend._rooms.space.floor = WHOLE_DISK
         await backend.apply(place.specs(environment(), agent(), group(tasks=3)))
         await _waits_for_room(backend)
         waiting = await runs(backend)
@@ -81,7 +81,7 @@ async def test_runs_do_not_start_while_the_disk_is_almost_full_and_go_on_when_th
         assert "until there is room again" in told.message
         assert told.phase is GroupPhase.RUNNING
         assert server.seen == []
-        backend._space.floor = 0
+        backend._rooms.space.floor = 0
         found = await at_rest(backend)
         assert found.coverage.scored == 3
         assert found.reason is None
@@ -94,7 +94,7 @@ async def test_no_call_leaves_while_the_disk_is_almost_full(place: Place, server
     async with place.backend() as backend:
         await backend.apply(place.specs(environment(), agent(), group(tasks=1)))
         await server.until_seen(1)
-        backend._space.floor = WHOLE_DISK
+        backend._rooms.space.floor = WHOLE_DISK
         server.hold.set()
 
         async def waits() -> bool:
@@ -103,14 +103,14 @@ async def test_no_call_leaves_while_the_disk_is_almost_full(place: Place, server
         await until(backend, waits)
         run = await run_status(backend, "campaign-c001")
         assert (run.phase, run.turns, len(server.seen)) == (RunPhase.RUNNING, 1, 1)
-        backend._space.floor = 0
+        backend._rooms.space.floor = 0
         assert (await at_rest(backend)).coverage.scored == 1
     assert len(server.seen) == 2
 
 
 async def test_a_run_that_waits_for_room_can_be_killed_by_its_timeout(place: Place, server: ModelServer) -> None:
     async with place.backend() as backend:
-        backend._space.floor = WHOLE_DISK
+        backend._rooms.space.floor = WHOLE_DISK
         await backend.apply(place.specs(environment(), agent(), group(tasks=2, timeout="5m")))
         await _waits_for_room(backend)
         place.clock.ahead += timedelta(minutes=6)
@@ -203,7 +203,7 @@ async def _work_through(backend: LocalBackend, place: Place, server: ModelServer
 @pytest.mark.parametrize("name", list(STAND_INS))
 async def test_when_commits_fail_work_stops_and_goes_on_when_they_succeed(place: Place, server: ModelServer, name: str) -> None:
     async with place.backend() as backend:
-        backend._space.floor = 0
+        backend._rooms.space.floor = 0
         await _work_through(backend, place, server, STAND_INS[name])
 
 
@@ -212,7 +212,7 @@ async def test_a_disk_that_is_really_full(tmp_path: Path, server: ModelServer) -
         disk = stack.enter_context(small_disk(tmp_path / "disk", mebibytes=8))
         place = DiskPlace(tmp_path, server.base_url, disk=disk.folder)
         backend = await stack.enter_async_context(place.backend())
-        backend._space.floor = 0
+        backend._rooms.space.floor = 0
         trouble = _Trouble(lambda _: disk.fill(), lambda _: disk.empty(), "full")
         await _work_through(backend, place, server, trouble)
 
@@ -224,7 +224,7 @@ async def test_new_work_stops_before_the_disk_is_full(tmp_path: Path, server: Mo
         place = DiskPlace(tmp_path, server.base_url, disk=disk.folder)
         _two_turns(place)
         backend = await stack.enter_async_context(place.backend())
-        backend._space.floor = 4 << 20
+        backend._rooms.space.floor = 4 << 20
         ballast = disk.folder / "some-other-file"
         ballast.write_bytes(bytes(5 << 20))
         await backend.apply(place.specs(environment(), agent(), group(tasks=2)))

@@ -55,9 +55,26 @@ def test_verbs_that_ask_a_backend_load_no_screen(arguments: list[str], tmp_path:
     assert not loaded & {"textual", "genai_prices"}
 
 
-@pytest.mark.parametrize("arguments", [["get", "groups"], ["results", "none"]])
-def test_verbs_that_only_look_load_no_client_of_models(arguments: list[str], tmp_path: Path) -> None:
-    assert not modules_after(arguments, tmp_path) & {"aiohttp", "httpx2", "fastapi"}
+_WORKS = {"local_backend.rooms", "local_backend.owner", "local_backend.working", "local_backend.sandboxing", "local_backend.applying"}
+_HEAVY = {"aiohttp", "httpx2", "fastapi", "textual", "yaml", "genai_prices", "rich.console"}
+
+
+@pytest.mark.parametrize("arguments", [["get", "groups"], ["get", "sweeps"], ["results", "none"], ["describe", "run/none"]])
+def test_verbs_that_only_read_load_nothing_that_works(arguments: list[str], tmp_path: Path) -> None:
+    loaded = modules_after(arguments, tmp_path)
+    assert "local_backend.reading" in loaded
+    assert not loaded & (_WORKS | _HEAVY)
+
+
+def test_the_rows_of_a_kind_load_no_other_kind(tmp_path: Path) -> None:
+    loaded = modules_after(["get", "groups"], tmp_path)
+    assert not loaded & {"nodus_tui.cli.rows.jobs", "nodus_tui.cli.rows.budgets", "nodus_tui.cli.sweep_texts", "nodus_tui.view_state.rows"}
+
+
+@pytest.mark.parametrize("verb", ["get", "run", "web", "scheduler", "sandboxes", "gpus"])
+def test_the_help_of_a_verb_loads_no_backend_and_no_way_to_one(verb: str, tmp_path: Path) -> None:
+    loaded = modules_after([verb, "--help"], tmp_path)
+    assert not loaded & (_HEAVY | {"local_backend", "nodus_tui.remote.backend", "sqlite3"})
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -141,7 +141,7 @@ async def test_a_run_that_is_stopped_waits_for_no_device_any_more(place: Place, 
                 await asyncio.sleep(0.02)
         await backend.stop_work(grace_seconds=0)
         assert (await at_rest(backend)).phase is GroupPhase.INTERRUPTED
-        assert not backend._devices._allocator.waiting
+        assert not backend._rooms.devices._allocator.waiting
 
 
 class Metered(Place):
@@ -196,7 +196,7 @@ async def test_a_sandbox_on_its_own_waits_for_its_device_has_it_and_gives_it_bac
             await asyncio.sleep(0.02)
         assert status.until is None
         await backend.act(Kill(kind="Sandbox", name="second"))
-        assert not backend._devices.holders()
+        assert not backend._rooms.devices.holders()
 
 
 async def test_a_sandbox_that_cannot_have_its_device_is_refused(place: Place, nvml: Nvml) -> None:

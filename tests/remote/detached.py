@@ -28,7 +28,7 @@ class DetachedWorkspace(Workspace):
 
     @property
     def scheduler(self) -> LocalScheduler:
-        return LocalScheduler(self.home, self.config, MODULE)
+        return LocalScheduler(self.home, self.config, lambda: MODULE)
 
     def record(self) -> SchedulerRecord:
         record = self.scheduler.running()

@@ -7,6 +7,8 @@ import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,19 @@ async def test_it_starts_answers_privately_and_stops(place: DetachedWorkspace) -
     assert not (place.home / RECORD_NAME).exists()
     assert not exists(record.socket)
     assert await place.scheduler.stop() is None
+
+
+async def test_what_asks_a_scheduler_loads_neither_a_backend_nor_an_http_client(place: DetachedWorkspace) -> None:
+    await place.scheduler.ensure()
+    show = (
+        "import sys; from nodus_tui.cli.main import main\ntry:\n    main(['get', 'groups'])\nfinally:\n    print(*sys.modules, sep='\\n')"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", show], env=place.environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.split())
+    assert "nodus_tui.remote.socket_wire" in loaded
+    assert not loaded & {"local_backend", "httpx2", "sqlite3", "nodus_tui.contract.events", "nodus_tui.contract.resources.job"}
 
 
 async def test_of_two_that_start_at_once_one_works_and_both_clients_reach_it(place: DetachedWorkspace) -> None:
@@ -253,7 +268,7 @@ def test_a_short_folder_that_others_can_use_is_refused(tmp_path: Path) -> None:
 def test_a_stale_record_is_no_scheduler(tmp_path: Path) -> None:
     place = in_folder(tmp_path)
     place.home.mkdir()
-    scheduler = LocalScheduler(place.home, None, MODULE)
+    scheduler = LocalScheduler(place.home, None, lambda: MODULE)
     (place.home / RECORD_NAME).write_text("half of it", encoding="utf-8")
     assert scheduler.record() is None
     with socket.socket(socket.AF_UNIX) as listening:

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import click
 
+from nodus_tui.cli.cell_texts import seconds_text
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text, table_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.summary import seconds_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.sandboxes import ReapOutcome, SandboxFact

@@ -18,8 +18,9 @@ from pydantic_core import ErrorDetails
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.spec_loading.fault_order import MAX_FAULTS
 from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.shapes import Shape, fields_by_name, locate
-from nodus_tui.contract.spec_loading.yaml_reader import Path, SourceDocument
+from nodus_tui.contract.spec_loading.yaml_reader import SourceDocument
 
 _ROUNDS = 16
 """Mending one value can show the next fault, but not for ever."""

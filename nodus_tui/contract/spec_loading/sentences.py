@@ -9,9 +9,9 @@ from pydantic_core import ErrorDetails
 
 from nodus_tui.contract.spec_loading.bundle import path_text
 from nodus_tui.contract.spec_loading.nearest import nearest
+from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
 from nodus_tui.contract.spec_loading.shapes import Place, Shape, as_model, fields_by_name, locate
-from nodus_tui.contract.spec_loading.yaml_reader import Path
 from nodus_tui.contract.wording import alternatives, escaped, quoted
 
 _WRONG_TYPES = frozenset(

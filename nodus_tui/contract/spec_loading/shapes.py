@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from nodus_tui.contract.spec_loading.yaml_reader import Path
+from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.wording import alternatives
 
 _LEAVES: dict[object, str] = {

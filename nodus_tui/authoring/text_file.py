@@ -6,7 +6,7 @@ A file is replaced as a whole or not at all, and never one that is another by no
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from hashlib import sha256
@@ -72,13 +72,23 @@ class ReadText:
             return [next(iter(kinds), "\n")] * (len(lines) - 1)
         usual = max(sorted(kinds), key=self.ends.count)
         made = [usual] * (len(lines) - 1)
-        old = self.text.split("\n")
-        for tag, i1, _i2, j1, j2 in SequenceMatcher(None, old, lines, autojunk=False).get_opcodes():
-            if tag == "equal":
-                for step in range(j2 - j1):
-                    if i1 + step < len(self.ends) and j1 + step < len(made):
-                        made[j1 + step] = self.ends[i1 + step]
+        for was, now in _kept(self.text.split("\n"), lines):
+            if was < len(self.ends) and now < len(made):
+                made[now] = self.ends[was]
         return made
+
+
+def _kept(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines that are as they were: where they were, and where they are."""
+    least = min(len(old), len(new))
+    # What is the same at both ends is most of a text, and comparing all with all would take minutes for a long one.
+    before = next((place for place in range(least) if old[place] != new[place]), least)
+    behind = next((count for count in range(least - before) if old[-1 - count] != new[-1 - count]), least - before)
+    yield from ((place, place) for place in range(before))
+    yield from ((len(old) - count, len(new) - count) for count in range(1, behind + 1))
+    middle = SequenceMatcher(None, old[before : len(old) - behind], new[before : len(new) - behind], autojunk=False)
+    for was, now, count in middle.get_matching_blocks():
+        yield from ((before + was + step, before + now + step) for step in range(count))
 
 
 def read_text(path: Path) -> ReadText:

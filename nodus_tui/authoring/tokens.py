@@ -16,6 +16,7 @@ _DURATION = re.compile(r"(?:\d+[dhms])+\Z")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}\s*(?:#.*)?\Z")
 _PLAIN_END = re.compile(r"\s#|:\s|:\Z")
 _MARKER = re.compile(r"(?:---|\.\.\.)\s*(?:#.*)?\Z")
+_OPENS = re.compile(r"[\[\]{}|>]")
 _NO_BLOCK = -1
 _FLOW_END = re.compile(r"\s#|[,\[\]{}]|:\s|:\Z")
 
@@ -30,32 +31,46 @@ class Token:
 
 
 class Highlighter:
-    """The tokens of a text that changes: only what stands behind a change is looked at again, and only as far as it is shown."""
+    """The tokens of a text that changes: those of lines that are shown, and of the lines before them only what is open behind each."""
 
     def __init__(self) -> None:
-        self._tokens: list[tuple[Token, ...]] = []
+        self._tokens: dict[int, tuple[Token, ...]] = {}
         self._states: list[tuple[int, int]] = [(_NO_BLOCK, 0)]
         """Before each line: the indentation of the text block that is open, and how many brackets are."""
 
     def changed(self, row: int) -> None:
         """A line is another now, and so may be all behind it."""
-        del self._tokens[row:]
+        self._tokens = {each: tokens for each, tokens in self._tokens.items() if each < row}
         del self._states[row + 1 :]
 
     def tokens(self, row: int, line_at: Callable[[int], str]) -> tuple[Token, ...]:
         """The tokens of a line; what is plain is left out."""
-        while len(self._tokens) <= row:
-            block, depth = self._states[-1]
-            text = line_at(len(self._tokens))
-            indent = len(text) - len(text.lstrip(" "))
-            if block != _NO_BLOCK and (not text.strip() or indent > block):
-                made: tuple[Token, ...] = (Token(indent, len(text), Tone.GOOD),) if text.strip() else ()
-            else:
-                listed, opens_block, depth = _line_tokens(text, depth)
-                made, block = tuple(listed), indent if opens_block else _NO_BLOCK
-            self._tokens.append(made)
-            self._states.append((block, depth))
+        while len(self._states) <= row:
+            self._states.append(_state_behind(line_at(len(self._states) - 1), *self._states[-1]))
+        if row not in self._tokens:
+            made, *state = _tokens_and_state(line_at(row), *self._states[row])
+            self._tokens[row] = made
+            if len(self._states) == row + 1:
+                self._states.append((state[0], state[1]))
         return self._tokens[row]
+
+
+def _state_behind(text: str, block: int, depth: int) -> tuple[int, int]:
+    """What is open behind a line. Only brackets and the signs of a block change that: without them no word is looked at."""
+    if depth == 0 and not _OPENS.search(text):
+        inside = block != _NO_BLOCK and (not text.strip() or len(text) - len(text.lstrip(" ")) > block)
+        return (block if inside else _NO_BLOCK), 0
+    _, block, depth = _tokens_and_state(text, block, depth)
+    return block, depth
+
+
+def _tokens_and_state(text: str, block: int, depth: int) -> tuple[tuple[Token, ...], int, int]:
+    """The tokens of a line, and what is open behind it."""
+    indent = len(text) - len(text.lstrip(" "))
+    if block != _NO_BLOCK and (not text.strip() or indent > block):
+        return ((Token(indent, len(text), Tone.GOOD),) if text.strip() else ()), block, depth
+    listed, opens_block, depth = _line_tokens(text, depth)
+    return tuple(listed), indent if opens_block else _NO_BLOCK, depth
 
 
 def tokens_of(lines: Sequence[str]) -> list[tuple[Token, ...]]:

@@ -25,7 +25,10 @@ class Veil:
         """The text as it is edited. It has as many characters as the true one. Raises ValueError for what no file could hold."""
         if text.isascii() and (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()):
             return text
-        self._taken.update(text)
+        kinds = set(text)
+        self._taken |= kinds
+        if all(ord(char) not in self._true and unicodedata.category(char)[0] != "M" and _harmless(char, mark=False) for char in kinds):
+            return text
         made: list[str] = []
         marks = 0
         for char in text:

@@ -5,7 +5,6 @@ Reading the text and asking the workspace go on beside the keys; what was found 
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
@@ -17,7 +16,7 @@ from textual.events import Resize
 from textual.timer import Timer
 
 from nodus_tui.authoring.checking import Checked, check, known_names
-from nodus_tui.authoring.completion import NO_NAMES, Proposal, help_at, proposals
+from nodus_tui.authoring.completion import NO_NAMES, Proposal, proposals
 from nodus_tui.authoring.differences import difference_lines, differences
 from nodus_tui.authoring.drafts import Draft, Drafts
 from nodus_tui.authoring.outline import Outline
@@ -30,12 +29,13 @@ from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.choice_list import Choice, ChoiceList
 from nodus_tui.screens.own_editor import edit_file
 from nodus_tui.screens.services import Services
+from nodus_tui.screens.spec_about import LONG, LONG_WORDS, About, about_at, about_lines, long_lines
 from nodus_tui.screens.text_dialog import TextDialog
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.proposals import Question
-from nodus_tui.view_state.spec_checks import cost_line, next_fault, problem_count, problem_line, side_lines, standing_line
-from nodus_tui.view_state.wrapping import clipped, wrapped
+from nodus_tui.view_state.spec_checks import cost_line, next_fault, problem_count, side_lines, standing_line
+from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 from nodus_tui.widgets.span_block import SpanBlock
@@ -44,6 +44,8 @@ from nodus_tui.widgets.text_pane import TextPane
 
 CHECK_SECONDS = 0.4
 """Without a key for so long, the text is checked."""
+LONG_CHECK_SECONDS = 2.0
+"""The same of a long text: reading it takes seconds, beside the keys but on the same processor."""
 ABOUT_SECONDS = 0.1
 """Without a key for so long, what stands under the cursor is told."""
 DRAFT_SECONDS = 1.0
@@ -53,16 +55,6 @@ DISK_SECONDS = 2.0
 WIDE = 116
 """Columns from which on the estimate stands beside the text."""
 DEFAULT_MINUTES = Decimal(10)
-
-
-@dataclass(frozen=True)
-class _About:
-    """What is under the cursor."""
-
-    path: str = ""
-    form: str = ""
-    help: str = ""
-    found: tuple[Proposal, ...] = ()
 
 
 class SpecEditor(ViewScreen):
@@ -95,7 +87,10 @@ class SpecEditor(ViewScreen):
         self.drafts = Drafts(services.drafts)
         self._names = NO_NAMES
         self._outline: Outline | None = None
-        self._about = _About()
+        self._about = About()
+        self._long = len(text) > LONG
+        self._side: tuple[object, tuple[Line, ...]] = (None, ())
+        """What stands beside the text, and of what check, in what width: it is told anew with each key, and may be long."""
         self._waits: dict[str, Timer] = {}
         self._checking = False
         self._check_anew = False
@@ -140,7 +135,8 @@ class SpecEditor(ViewScreen):
             return (place, line(Span(f"! {self.checked.problem}", Tone.WARN)))
         if self.checked.faults:
             return (place, line(*self.hint("next_problem", " goes to the next problem")))
-        return (place, standing_line(self.checked.outcomes), cost_line(self.checked.estimates))
+        cost = line(muted("not estimated")) if self._long and not self.checked.estimates else cost_line(self.checked.estimates)
+        return (place, standing_line(self.checked.outcomes), cost)
 
     def offer(self) -> Offer:
         """What matters first."""
@@ -216,7 +212,10 @@ class SpecEditor(ViewScreen):
         self.part("about", SpanBlock).show(self._about_lines)
         if self.has_class("-wide"):
             side = self.part("side", TextPane)
-            side.show(wrapped(self.side_lines(), side.text_width - 2))
+            of = (self.checked, self._checking, side.text_width)
+            if self._side[0] != of:
+                self._side = (of, tuple(wrapped(self.side_lines(), side.text_width - 2)))
+            side.show(self._side[1])
 
     def _banner(self) -> tuple[Line, ...]:
         if self.disk == self.told_disk:
@@ -239,15 +238,9 @@ class SpecEditor(ViewScreen):
     def _about_lines(self, width: int) -> tuple[Line, ...]:
         row = self.editing.cursor_location[0] + 1
         here = next((fault for fault in self.checked.faults if fault.line == row), None) if self.checked is not None else None
-        about = self._about
-        lines: list[Line] = [*clipped((problem_line(here),), width, 2)] if here is not None else []
-        if about.found:
-            words = " · ".join(each.word for each in about.found[:12])
-            lines += clipped((line(*self.hint("complete", " "), words),), width, 1)
-        if about.path:
-            told = (strong(about.path), muted(f"  {about.form}" if about.form else ""), f"  {about.help}" if about.help else "")
-            lines += clipped((line(*told),), width, 2)
-        return tuple(lines[:3])
+        if self._long:
+            return long_lines(here, line(*self.hint("estimate_spec", " estimates it")), width)
+        return about_lines(self._about, here, line(*self.hint("complete", " ")), width)
 
     # What is typed
 
@@ -289,18 +282,14 @@ class SpecEditor(ViewScreen):
     def _tell_about(self) -> None:
         if not self._stands:
             return
-        row, column = self.editing.cursor_location
-        outline = self.outline()
-        path, field = help_at(outline, row, column)
-        found = proposals(outline, outline.place(row, column), self._names)
-        self._about = _About(path if field is not None else "", field.form if field else "", field.help if field else "", found)
+        self._about = About() if self._long else about_at(self.outline(), *self.editing.cursor_location, self._names)
         self.show()
 
     # Checking
 
     def check_soon(self) -> None:
         """Check the text when no key has come for a moment."""
-        self._soon("check", CHECK_SECONDS, self.check_now)
+        self._soon("check", LONG_CHECK_SECONDS if self._long else CHECK_SECONDS, self.check_now)
 
     def check_now(self) -> None:
         """Check it beside the keys; one check at a time, and one more where the text changed meanwhile."""
@@ -313,11 +302,16 @@ class SpecEditor(ViewScreen):
         try:
             while self._check_anew:
                 self._check_anew = False
-                data = self.read.data(self.editing.true_text)
-                self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, minutes=DEFAULT_MINUTES)
+                text = self.editing.true_text
+                self._long = len(text) > LONG
+                await self._check_text(text, None if self._long else DEFAULT_MINUTES)
         finally:
             self._checking = False
         self.show()
+
+    async def _check_text(self, text: str, minutes: Decimal | None) -> None:
+        data = await asyncio.to_thread(self.read.data, text)
+        self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, minutes=minutes)
 
     # Drafts and the disk
 
@@ -371,6 +365,9 @@ class SpecEditor(ViewScreen):
     async def do_complete(self) -> None:
         """Complete what is typed: at once where there is one way, from a list where there are several; on nothing, indent."""
         row, column = self.editing.cursor_location
+        if self._long:
+            self.notice(f"A {LONG_WORDS}.", Tone.WARN)
+            return
         outline = self.outline()
         place = outline.place(row, column)
         found = proposals(outline, place, self._names)
@@ -396,8 +393,11 @@ class SpecEditor(ViewScreen):
             return
         self.editing.move_cursor((fault.line - 1, max(0, fault.column - 1)), center=True)
 
-    def do_estimate_spec(self) -> None:
-        """Show problems and estimate."""
+    async def do_estimate_spec(self) -> None:
+        """Show problems and estimate; of a long text it is made now."""
+        if self._long and not self._checking:
+            self.notice("estimating…", Tone.MUTED)
+            await self._check_text(self.editing.true_text, DEFAULT_MINUTES)
         self.app.push_screen(TextDialog(f"{self.path.name}: what it comes to", self.side_lines()))
 
     async def do_differences(self) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.document._document import EditResult, Location
+from textual.document._document_navigator import DocumentNavigator
 from textual.document._edit import Edit
 from textual.message import Message
 from textual.strip import Strip
@@ -20,6 +21,7 @@ from textual.widgets import TextArea
 from nodus_tui.authoring.tokens import Highlighter
 from nodus_tui.authoring.veil import Veil
 from nodus_tui.view_state.cells import Tone
+from nodus_tui.widgets.flat_text import FlatDocument, FlatLines
 from nodus_tui.widgets.paint import paint_of
 
 _MARKS: Mapping[Tone, str] = {Tone.BAD: "!", Tone.WARN: "~"}
@@ -54,8 +56,10 @@ class SpecText(TextArea):
         self._highlighter = Highlighter()
         self._marked: dict[int, Tone] = {}
         self.veil = Veil(text)
-        super().__init__(self.veil.shown(text), soft_wrap=False, show_line_numbers=True, id=widget_id)
+        # Without a text at first: the library would take it in twice.
+        super().__init__("", soft_wrap=False, show_line_numbers=True, id=widget_id)
         self.indent_width = self.STEP
+        self._set_document(self.veil.shown(text), None)
         self.cursor_blink = False
 
     @property
@@ -86,6 +90,15 @@ class SpecText(TextArea):
         """Paint it anew: a theme, or what is marked, is another."""
         self._line_cache.clear()
         self.refresh()
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        del language
+        self.document = FlatDocument(text)
+        self.wrapped_document = FlatLines(self.document, self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._build_highlight_map()
+        self.move_cursor((0, 0))
+        self._rewrap_and_refresh_virtual_size()
 
     def edit(self, edit: Edit) -> EditResult:
         """Look at the words behind an edit again."""

@@ -373,3 +373,28 @@ async def test_a_file_that_is_as_it_was_is_not_checked_again_unless_it_is_asked_
         await press(app, pilot, "r")
         await until(app, pilot, lambda: not app.screen.busy)
         assert asked[3:] == ["agent.yaml", "other.yaml"]
+
+
+async def test_a_long_text_is_neither_completed_nor_estimated_unasked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = ScriptedBackend()
+    estimated: list[object] = []
+
+    async def estimate(bundle, **options):
+        estimated.append(bundle)
+        return await ScriptedBackend.estimate(backend, bundle, **options)
+
+    monkeypatch.setattr(backend, "estimate", estimate)
+    monkeypatch.setattr(SpecEditor, "outline", lambda _: pytest.fail("nobody looks through a long text for where the cursor is"))
+    (folder / "agent.yaml").write_text(GOOD + "  system: |\n" + f"    {'word ' * 200}\n" * 270, encoding="utf-8")
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        editor = await editing(app, pilot)
+        assert "✓ no problem" in screen_text(app)
+        assert "not estimated" in screen_text(app)
+        assert "A long text: nothing is completed or estimated as you type; ctrl+r estimates it" in screen_text(app)
+        await press(app, pilot, "tab", "ctrl+end", *"# x")
+        await checked(app, pilot, editor)
+        assert editor.editing.true_text.endswith("word \n# x")
+        assert not estimated
+        await press(app, pilot, "ctrl+r")
+        await until(app, pilot, lambda: "what it comes to" in screen_text(app))
+        assert len(estimated) == 1

@@ -98,3 +98,15 @@ def test_a_broken_draft_is_no_draft(tmp_path: Path) -> None:
     drafts.keep(Draft(tmp_path / "a.yaml", "x", NO_FILE))
     next(folder.iterdir()).write_text("{", encoding="utf-8")
     assert drafts.find(tmp_path / "a.yaml") is None
+
+
+def test_a_long_file_of_mixed_line_ends_is_written_back_as_it_was_where_it_was_not_edited(tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    data = b"".join(b"a: 1\r\n" if row % 3 else b"a: 1\n" for row in range(40_000))
+    path.write_bytes(data)
+    read = read_text(path)
+    lines = read.text.split("\n")
+    lines[20_000] = "b: 2"
+    expected = data.split(b"\n")
+    expected[20_000] = b"b: 2\r"
+    assert read.data("\n".join(lines)) == b"\n".join(expected)

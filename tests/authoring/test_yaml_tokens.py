@@ -1,8 +1,10 @@
 """The words of a spec get tones; nothing that is typed makes it fail."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodus_tui.authoring import tokens
 from nodus_tui.authoring.tokens import Highlighter, tokens_of
 from nodus_tui.view_state.cells import Tone
 
@@ -62,3 +64,20 @@ def test_no_text_makes_it_fail_and_tokens_stand_in_order(lines: list[str]) -> No
         for token in found:
             assert ends[-1] <= token.start < token.end <= len(line)
             ends.append(token.end)
+
+
+@given(st.text(st.sampled_from("a:|>[]{}\"'#- \n"), max_size=120), st.data())
+def test_a_line_has_the_tokens_that_it_has_when_all_before_it_are_looked_at(text: str, data: st.DataObject) -> None:
+    lines = text.split("\n")
+    highlighter = Highlighter()
+    for row in data.draw(st.lists(st.integers(0, len(lines) - 1), max_size=5)):
+        assert highlighter.tokens(row, lines.__getitem__) == tokens_of(lines)[row]
+        highlighter.changed(data.draw(st.integers(0, len(lines) - 1)))
+
+
+def test_of_lines_that_are_not_shown_no_word_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(tokens, "_line_tokens", lambda text, depth: looked.append(text) or ([], False, depth))
+    lines = [f"name-{row}: value" for row in range(10_000)]
+    Highlighter().tokens(9_999, lines.__getitem__)
+    assert looked == [lines[-1]]

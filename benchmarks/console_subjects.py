@@ -46,9 +46,9 @@ def _rows(rows: int, changes: int, batches: int, report: Path) -> None:
     from console_records import NOW, group, run  # noqa: PLC0415
     from scripted_backend import ScriptedBackend  # noqa: PLC0415
 
-    from nodus_tui.app import show_console  # noqa: PLC0415
     from nodus_tui.contract.events import Event, EventBatch  # noqa: PLC0415
     from nodus_tui.contract.phases import RunPhase  # noqa: PLC0415
+    from nodus_tui.opening import show_console  # noqa: PLC0415
 
     class Changing(ScriptedBackend):
         taken = 0

@@ -2,10 +2,7 @@
 
 import asyncio
 import getpass
-import os
-import signal
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
@@ -20,10 +17,9 @@ from textual.timer import Timer
 from textual.worker import WorkerFailed
 
 from nodus_tui.appearance import Appearance
-from nodus_tui.connect import chosen_way, expected_config_path, open_backend
+from nodus_tui.connect import chosen_way
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.console_settings import console_settings
-from nodus_tui.contract.backend import Backend, BackendInfo, BackendOptions, Linked
+from nodus_tui.contract.backend import Backend, BackendInfo, Linked
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
@@ -47,37 +43,33 @@ from nodus_tui.screens.place_keeper import PlaceKeeper
 from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen
-from nodus_tui.screens.theme_dialog import THEME_CSS, ThemeDialog, fault_words
+from nodus_tui.screens.theme_desk import ThemeDesk
+from nodus_tui.screens.theme_dialog import THEME_CSS
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
-from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts, this_terminal
-from nodus_tui.text import safe_text
+from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
-from nodus_tui.theming import ThemeFile
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation, key_words
 from nodus_tui.view_state.keymap import bindings, keymap_of
+from nodus_tui.view_state.parting import Going, parting_words, whose_work
 from nodus_tui.view_state.proposals import quit_question, unsaved_question
 from nodus_tui.view_state.views import destination
 from nodus_tui.visits import Visits
 from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
-from nodus_tui.wishes import NO_WISHES, Wishes, wished
+from nodus_tui.wishes import NO_WISHES, Wishes
 
 FLUSH_SECONDS = 0.5
 """Data is painted at most this often; what a person does is painted at once."""
 TICK_SECONDS = 1.0
 """How often ages are looked at. Nothing is painted where none reads otherwise."""
 STOP_GRACE_SECONDS = 10.0
-HANGUP_GRACE_SECONDS = 2.0
-"""What calls in flight get when the terminal is gone or the machine stops."""
+"""What calls in flight get when the person leaves."""
 ROLE_SECONDS = 3.0
 """How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
-THEME_SECONDS = 1.0
-"""How often the files of the user's own themes are looked at."""
 FAR_SECONDS = 5.0
 """How often a backend in another process is asked how many sandboxes run, while it answers."""
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def local_now() -> datetime:
@@ -166,10 +158,10 @@ class NodusApp(App[int], inherit_bindings=False):
         """Whether the place of the last visit is still to be gone to."""
         self._notify: NotifyBy = "none" if in_browser or replayed else self.settings.notify
         self._own_filters = line_filters(self.looks)
-        self._looking_at_themes = bool(theme_folders)
+        self._themes = ThemeDesk(self, self.looks, self.clock, watched=bool(theme_folders))
         self.room = Room(self)
         first, self._theme_note = self.looks.first()
-        self._register_themes(self.looks.shelf.themes)
+        self._themes.register(self.looks.shelf.themes)
         self.theme = first
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -211,7 +203,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._introduce(), exit_on_error=True)
         self.set_interval(ROLE_SECONDS, self.look_who_works)
         self.set_interval(FAR_SECONDS, self._look_afar)
-        self.run_worker(self._watch_themes(), exit_on_error=True)
+        self.run_worker(self._themes.watch(), exit_on_error=True)
 
     def _open_first(self) -> None:
         name, _, which = self.first_view.partition("/")
@@ -257,7 +249,7 @@ class NodusApp(App[int], inherit_bindings=False):
             self.screen.show()
             if notes:
                 self.screen.notice("; ".join(notes), Tone.WARN)
-        self._tell_of_themes()
+        self._themes.tell_faults()
         self._go_back()
 
     async def look_who_works(self) -> None:
@@ -387,60 +379,15 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def action_choose_theme(self) -> None:
         """Choose a theme; each is shown as it is moved to, and the chosen one is remembered."""
-
-        def chosen(name: str | None) -> None:
-            if name is not None and isinstance(self.screen, ViewScreen):
-                problem = self.looks.remember(name)
-                told = f"Theme {name}, until the end only: {problem}." if problem else f"Theme {name}, from now on."
-                self.screen.notice(told, Tone.WARN if problem else Tone.GOOD)
-
-        self._read_all_themes()
-        remark = f"No colours are drawn: {self.looks.terminal.why}." if self.looks.colourless else ""
-        self.push_screen(ThemeDialog(self.looks.choices(), self.clock, current=self.theme, shown=self.show_theme, remark=remark), chosen)
+        self._themes.choose()
 
     def show_theme(self, name: str) -> None:
         """Show a theme from now on."""
-        if name not in self.available_themes:
-            self._read_all_themes()
-        self.theme = name
-
-    def _read_all_themes(self) -> None:
-        self.looks.shelf.read()
-        self._register_themes(self.looks.shelf.themes)
-
-    def _register_themes(self, themes: Mapping[str, ThemeFile]) -> None:
-        for theme in themes.values():
-            self.register_theme(theme.theme())
-
-    async def _watch_themes(self) -> None:
-        """Read the themes that the start could do without, then see when a file of the user's own changes."""
-        while True:
-            await asyncio.sleep(THEME_SECONDS)
-            await self.look_at_themes()
-            if not self._looking_at_themes:
-                return
+        self._themes.show(name)
 
     async def look_at_themes(self) -> None:
-        """Show what changed in the files of the themes; one that is broken stays as it was, and what is wrong with it is told."""
-        shelf = self.looks.shelf
-        # Not here: a folder on a network may not answer.
-        marks = await asyncio.to_thread(shelf.marks)
-        news = shelf.read(marks)
-        themes = shelf.themes
-        self._register_themes({name: themes[name] for name in news.read if name in themes})
-        if self.theme in news.read and self.theme in themes:
-            # The name is the same, so nothing else would tell Textual that it looks otherwise.
-            self.mutate_reactive(App.theme)
-        if news.broken:
-            self._tell_of_themes()
-        elif news.mended and isinstance(self.screen, ViewScreen):
-            self.screen.notice("The theme files are in order again.", Tone.GOOD)
-
-    def _tell_of_themes(self) -> None:
-        """Everything that is wrong with any theme, in one message that stays until it is mended."""
-        faults = self.looks.shelf.faults
-        if faults and isinstance(self.screen, ViewScreen):
-            self.screen.tell(*fault_words(faults), lasting=True)
+        """Show what changed in the files of the themes."""
+        await self._themes.look()
 
     def action_find_action(self) -> None:
         """Find an action of this view by its name."""
@@ -534,30 +481,16 @@ class NodusApp(App[int], inherit_bindings=False):
                 stopping = f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. {at_once}"
                 self.screen.notice(stopping, Tone.WARN)
             await self.stop_work(STOP_GRACE_SECONDS)
-        self.exit(0, message=self._what_goes_on())
+        self.exit(0, message=self._what_goes_on() or None)
 
-    def _what_goes_on(self) -> str | None:
+    def _what_goes_on(self) -> str:
         """What the person who leaves should know: the work of another process goes on, or nobody does it."""
         if self.services.playback() is not None:
-            return None
-        going = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
-        going += [sweep.name for sweep in self.feed.sweeps.going()]
-        boxes = self.feed.boxes.going()
-        jobs = self.feed.jobs.going()
-        if boxes and not going and not jobs and self.info is not None and self.info.scheduler_elsewhere:
-            one = len(boxes) == 1
-            ends = f"`nodus-tui kill sandbox/{safe_text(boxes[0])}` ends it" if one else "`nodus-tui kill sandbox/NAME` ends one"
-            return f"nodus-tui: {_named(boxes)} {'runs' if one else 'run'} on and {'costs' if one else 'cost'} until the end; {ends}"
-        going += boxes
-        if self.info is None or self.info.scheduling or not going:
-            # Jobs need no scheduler: they go on by themselves in any case.
-            return f"nodus-tui: jobs go on in the background ({_named(jobs)}); `nodus-tui` shows them again" if jobs else None
-        named = _named((*going, *jobs))
-        if isinstance(self.backend, Linked):
-            return f"nodus-tui: work goes on in the background ({named}); `nodus-tui` shows it again"
-        if self.info.scheduler_elsewhere:
-            return f"nodus-tui: work goes on in the other process ({named}); `nodus-tui` shows it again"
-        return f"nodus-tui: nobody works on {named} now; `nodus-tui` goes on with it"
+            return ""
+        work = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
+        work += [sweep.name for sweep in self.feed.sweeps.going()]
+        going = Going(tuple(work), self.feed.boxes.going(), self.feed.jobs.going())
+        return parting_words(going, self.info, linked=isinstance(self.backend, Linked))
 
     def _work_of_this_process(self) -> tuple[tuple[AgentGroup, ...], tuple[str, ...], tuple[str, ...]]:
         """The groups, and the sweeps and the Sandboxes by name, that leaving would stop."""
@@ -594,109 +527,8 @@ class NodusApp(App[int], inherit_bindings=False):
         self.exit(128 + number, return_code=128 + number)
 
 
-def _named(names: Sequence[str]) -> str:
-    return safe_text(", ".join(names[:3]) + (" and more" if len(names) > 3 else ""))
-
-
-def whose_work(info: BackendInfo | None, *, linked: bool) -> str:
-    """Who does the work, as the status line says it. It agrees with what q does: only in the first case something stops."""
-    if info is None:
-        return ""
-    if info.scheduling:
-        return "this window does the work"
-    if info.scheduler_elsewhere:
-        return "work goes on without this window" if linked else "another process does the work"
-    return "nobody does the work"
-
-
 def _login_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return ""
-
-
-@contextmanager
-def _signals_handled(app: NodusApp) -> Iterator[None]:
-    """A terminal must never stay broken: TERM and HUP leave by the front door."""
-    loop = asyncio.get_running_loop()
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in heard:
-        loop.add_signal_handler(number, app.ended_by, number)
-    try:
-        yield
-    finally:
-        for number in heard:
-            loop.remove_signal_handler(number)
-
-
-async def show_console(
-    backend: Backend,
-    *,
-    start_at: str | None = None,
-    settings: ConsoleSettings | None = None,
-    theme_folders: tuple[Path, ...] = (),
-    state_folder: Path | None = None,
-    starts_anew: bool = False,
-    first_view: str = "",
-    in_browser: bool = False,
-) -> int:
-    """Show the console on an open backend until the person leaves; gives the exit code. The backend stays open.
-
-    What nobody expected ends the screen, and is raised here when the terminal is whole again and the work of this process is stopped.
-    """
-    app = NodusApp(
-        backend,
-        start_at=start_at,
-        settings=settings,
-        theme_folders=theme_folders,
-        state_folder=state_folder,
-        starts_anew=starts_anew,
-        first_view=first_view,
-        in_browser=in_browser,
-        terminal=ANY_TERMINAL if in_browser else this_terminal(os.environ),
-        wishes=wished(),
-    )
-    with _signals_handled(app):
-        result = await app.run_async(mouse=app.looks.mouse)
-        if app.return_code and result is None:
-            result = app.return_code
-        try:
-            await app.stop_work(HANGUP_GRACE_SECONDS)
-        finally:
-            if app.failure is not None:
-                raise app.failure
-    return result or 0
-
-
-def run_console(
-    options: BackendOptions,
-    reach: Callable[[], Awaitable[Backend]] | None = None,
-    *,
-    start_at: str | None = None,
-    starts_anew: bool = False,
-    first_view: str = "",
-    in_browser: bool = False,
-) -> int:
-    """Show the console on a backend: the one that `reach` gives, else the one that the options open in this process.
-
-    `starts_anew` says that what is left is not gone on with the next time, as in the demonstration. Gives the exit code. Raises NodusError
-    when there is no backend to be had.
-    """
-
-    async def whole() -> int:
-        settings = console_settings(options.config)
-        themes = ((options.config or expected_config_path()).parent / "themes",)
-        async with await (reach() if reach is not None else open_backend(options)) as backend:
-            return await show_console(
-                backend,
-                start_at=start_at,
-                settings=settings,
-                theme_folders=themes,
-                state_folder=None if in_browser else options.home,
-                starts_anew=starts_anew,
-                first_view=first_view,
-                in_browser=in_browser,
-            )
-
-    return asyncio.run(whole())

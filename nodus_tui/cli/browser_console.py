@@ -22,7 +22,7 @@ def main(role: Literal["viewer", "operator"], author: str, view: str) -> int:
     """Show the console until the browser goes; gives the exit code."""
     log_to_file()
     _errors_to_log()
-    from nodus_tui.app import run_console  # noqa: PLC0415 - what cannot be reached is told without loading a screen
+    from nodus_tui.opening import run_console  # noqa: PLC0415 - what cannot be reached is told without loading a screen
 
     async def reach() -> Backend:
         # An operator's console sees to it that somebody works, and never works itself: it ends with its browser.

@@ -52,7 +52,7 @@ def open_console(*, record_to: str | None = None, at: str = "") -> int:
 
     options = backend_options("work")
     log_to_file()
-    from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
+    from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
     async def reach() -> Backend:
         backend = await connect("work", waiting=lambda sentence: None if shown else say(sentence))

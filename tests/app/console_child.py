@@ -10,8 +10,8 @@ sys.path += [str(Path(__file__).parent), str(Path(__file__).parent.parent / "vie
 from console_records import every_kind_of_run, group
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.app import show_console
 from nodus_tui.cli.failures import report
+from nodus_tui.opening import show_console
 from nodus_tui.wishes import Wishes, wish
 
 if __name__ == "__main__":

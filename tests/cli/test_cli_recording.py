@@ -64,7 +64,7 @@ def test_the_console_is_recorded_from_its_beginning(
 
     # A terminal and a screen are not what this is about.
     monkeypatch.setattr("nodus_tui.cli.console._lacking", str)
-    monkeypatch.setattr("nodus_tui.app.run_console", shown)
+    monkeypatch.setattr("nodus_tui.opening.run_console", shown)
     result = nodus("--record", str(file))
     assert result.exit_code == 0, result.output
     assert f"recorded 0:00 to {file}" in result.stderr

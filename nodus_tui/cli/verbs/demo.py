@@ -55,7 +55,7 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
             if alone:
                 return runner.run(_headless(kit, output, quiet=quiet)) if kit.campaigns else Exit.INFRASTRUCTURE
             runner.run(_launch_all(kit))
-            from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
+            from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
             return run_console(_options(kit), starts_anew=True)
         finally:

@@ -60,7 +60,7 @@ def command(file: Path, speed: float | None, *, loop: bool, text: bool) -> int:
     if as_text:
         with reader:
             return asyncio.run(_lines(reader, speed if speed is not None else inf))
-    from nodus_tui.app import run_console  # noqa: PLC0415 - the screen library is loaded only here
+    from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
     async def reach() -> Backend:
         return ReplayBackend(reader, ReplayClock(reader.length, speed=speed or 1.0, steady=time.monotonic), loops=loop)

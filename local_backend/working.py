@@ -69,6 +69,7 @@ class Working:
         )
         self.boxes = BoxEngine(self._around_boxes(), may_start=may_start)
         self.scheduler.also_stopped_by_budgets = self._stop_for_budget
+        self.scheduler.also_goes_on_for_budgets = self.jobs.go_on_for_budgets
         self.scheduler.serve_from(self.jobs.servers)
         self.sweeps = SweepEngine(rooms.store, rooms.clock, self._around_sweeps(), may_start=may_start)
         self._sweep_actions = SweepActions(self.sweeps, rooms.clock)

@@ -245,6 +245,9 @@ class BudgetKeeper:
 
     def refused(self, name: str) -> None:
         """A budget did not pay for something: it is closed until it changes or its next period begins."""
+        if name in self.book.names and self.book.closed(name, self._clock()) is None:
+            # It may have been open for less than a look: what runs under it now is not what was stopped before.
+            self._stopped.discard(name)
         self.book.close(name)
         self.touch()
 

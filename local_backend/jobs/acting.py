@@ -58,6 +58,15 @@ class JobActions:
                 await asyncio.wait_for(self._under.ended.wait(), _KILL_PATIENCE.total_seconds())
         return record
 
+    async def go_on_where_paid(self) -> None:
+        """Those that a budget stopped go on where all budgets over them pay again. Raises NodusError."""
+        while self._under.unpaid_ends:
+            name = self._under.unpaid_ends.pop()
+            with contextlib.suppress(NodusError):  # It was deleted; or somebody has had it go on.
+                record = await self._under.at_rest(name)
+                if attempts.waits_for_budget(record) and not self._under.unpaid(record, record.rate):
+                    await self._go_on(record)
+
     async def perform(self, action: JobAction) -> ActionOutcome:
         """An action on a job. Raises NodusError."""
         if isinstance(action, Kill):
@@ -106,7 +115,10 @@ class JobActions:
         return self._outcome(action, f"{action.name} has a cap of {raised} now{how}", changes)
 
     async def _kill(self, action: Kill) -> ActionOutcome:
-        before = (self._under.records.get(action.name) or await self._under.stored(action.name)).phase
+        found = self._under.records.get(action.name) or await self._under.stored(action.name)
+        before = found.phase
+        if attempts.waits_for_budget(found):
+            return await self._give_up(action, found)
         if before not in {"Pending", "Running", "Serving"}:
             return self._outcome(action, f"{action.name} has ended already ({before})")
         self._hurry(action.name)
@@ -117,6 +129,15 @@ class JobActions:
         if record.reason != "Killed":
             return self._outcome(action, f"{action.name} came to its own end first ({record.phase}); it cost {cost}")
         return self._outcome(action, f"killed {action.name}; it cost {cost}{self._under.servers.bereft(record)}", [_change(record, before)])
+
+    async def _give_up(self, action: Kill, record: JobRecord) -> ActionOutcome:
+        """A job that a budget stopped does not go on by itself any more."""
+        record.reason, record.message = "Killed", "a budget stopped it, and then it was killed"
+        await self._under.tell(record)
+        change = Change(kind=record.kind, name=record.name, field="reason", old="BudgetExceeded", new="Killed")
+        return self._outcome(
+            action, f"killed {action.name}, which a budget had stopped: it does not go on when there is room again", [change]
+        )
 
     def _hurry(self, name: str) -> None:
         """Where it has ended and its outputs are being kept, which may take long, that is given up."""

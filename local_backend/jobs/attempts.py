@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from local_backend.jobs.deadlines import LEAST_US, SECOND_US, affordable_us
 from local_backend.jobs.describing import deadlines_of
+from local_backend.jobs.standing import serving_of
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, usd_from_nano
@@ -46,6 +47,12 @@ def check_cap(record: JobRecord, cap: int) -> None:
 def goes_on(record: JobRecord) -> bool:
     """Whether a higher cap is all that an ended job was waiting for."""
     return record.ended and record.reason == "MaxCostReached" and not too_little(record)
+
+
+def waits_for_budget(record: JobRecord) -> bool:
+    """Whether a job that a budget ended goes on by itself where that has room again. One that serves is started by who needs it."""
+    stopped = record.phase == "Cancelled" and record.reason == "BudgetExceeded"
+    return stopped and serving_of(record) is None and not too_little(record)
 
 
 def deadline_words(record: JobRecord, grace: timedelta) -> str:

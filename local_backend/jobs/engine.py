@@ -136,6 +136,12 @@ class JobEngine:
         """Have the running jobs in a budget's scope end gracefully. What waits goes on waiting."""
         await asyncio.gather(*(self.stop(name, "BudgetExceeded") for name in self._under.counted_under(ceiling)))
 
+    async def go_on_for_budgets(self) -> None:
+        """A budget may have room again: what one stopped goes on where all pay."""
+        rows = await self._under.store.read("SELECT name FROM jobs WHERE phase = 'Cancelled' AND reason = 'BudgetExceeded'")
+        self._under.unpaid_ends |= {row["name"] for row in rows}
+        self._under.wake.set()
+
     async def perform(self, action: JobAction) -> ActionOutcome:
         """An action on a job. Raises NodusError."""
         return await self._actions.perform(action)
@@ -185,6 +191,7 @@ class JobEngine:
                     _log.error("job %s cannot be looked at: %s", name, error)
                 self._unreadable.add(name)
         if self._may_start and not self._under.closing:
+            await self._actions.go_on_where_paid()
             await self._starter.start_waiting()
 
     async def _look_at(self, record: JobRecord) -> None:

@@ -138,6 +138,8 @@ class Finisher:
         await self._under.tell(record, self._under.counted(record))
         self._under.records.pop(record.name, None)
         self._under.hurried.discard(record.name)
+        if how.reason == "BudgetExceeded":
+            self._under.unpaid_ends.add(record.name)  # Its limit may have been raised while it was ending.
         self._under.ended.set()
         await self._under.servers.down(record)
         await asyncio.to_thread(shutil.rmtree, job_folder(self._under.home, record.name) / "tmp", ignore_errors=True)

@@ -50,6 +50,8 @@ class UnderWay:
         """Jobs that are being started or whose end is being written down."""
         self.hurried: set[str] = set()
         """Ended jobs whose outputs are being kept, which somebody would not wait for."""
+        self.unpaid_ends: set[str] = set()
+        """Ended jobs that a budget may have stopped, and may pay for by now."""
         self.counting: set[str] = set()
         """Jobs whose time counts under the budgets at this moment."""
         self.wake = asyncio.Event()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from local_backend.jobs.attempts import waits_for_budget
 from local_backend.jobs.describing import cost_nano
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import time_from
@@ -101,15 +102,17 @@ def _group_state(row: sqlite3.Row, phase: GroupPhase) -> CellState:
 
 
 def job_standing(record: JobRecord, now: datetime) -> Standing:
-    """The same of a job of any kind."""
+    """The same of a job of any kind. What a budget stopped goes on by itself, and keeps its part of the sweep's cap."""
+    waits = waits_for_budget(record)
+    ended = record.ended and not waits
     return Standing(
-        state=CellState.ENDED if record.ended else CellState.GOING,
+        state=CellState.ENDED if ended else CellState.GOING,
         cap=record.cap,
         spent=cost_nano(record, now),
-        phase=_JOB_PHASES.get(record.phase, GroupPhase.RUNNING),
+        phase=GroupPhase.STALLED if waits else _JOB_PHASES.get(record.phase, GroupPhase.RUNNING),
         reason=record.reason,
         message=record.message,
-        broken=record.ended and record.phase != "Succeeded",
+        broken=ended and record.phase != "Succeeded",
         simulated=False,
         notional=False,
         started_at=record.started_at,

@@ -81,7 +81,9 @@ class Figures:
 
 
 def _environ(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TEXTUAL", "LC_ALL"}}
+    # Compiled modules are kept, as an installation keeps them.
+    dropped = {"NO_COLOR", "TEXTUAL", "LC_ALL", "PYTHONDONTWRITEBYTECODE"}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "NODUS_HOME": str(home), "LANG": "C.UTF-8"}
 
 

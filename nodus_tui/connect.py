@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nodus_tui import __version__
-from nodus_tui.contract.backend import ENTRY_POINT_GROUP, Backend, BackendFactory, BackendOptions
-from nodus_tui.contract.demo import DEMO_ENTRY_POINT_GROUP, DemoFactory
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP, Hosting
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from nodus_tui.contract.backend import Backend, BackendFactory, BackendOptions
+    from nodus_tui.contract.demo import DemoFactory
+    from nodus_tui.contract.hosting import Hosting
     from nodus_tui.contract.scheduler import SchedulerRecord
     from nodus_tui.remote.backend import RemoteBackend
     from nodus_tui.remote.local import LocalScheduler
@@ -112,6 +112,8 @@ def config_path() -> Path | None:
 
 def backend_options(role: Literal["work", "look"]) -> BackendOptions:
     """How the environment says that a backend is to be opened."""
+    from nodus_tui.contract.backend import BackendOptions  # noqa: PLC0415 - a help text needs no backend
+
     return BackendOptions(home=home_path(), config=config_path(), role=role)
 
 
@@ -191,6 +193,8 @@ def local_scheduler() -> LocalScheduler | None:
     if not named and scheduler.record() is not None:
         # It was started by what is installed, which then need not be looked through.
         return scheduler
+    from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP  # noqa: PLC0415 - what is registered is looked up when none runs
+
     return scheduler if (named or DEFAULT_BACKEND) in _registered(HOSTING_ENTRY_POINT_GROUP) else None
 
 
@@ -259,6 +263,8 @@ async def _idle(backend: RemoteBackend) -> bool:
 
 async def open_backend(options: BackendOptions) -> Backend:
     """Open the backend that NODUS_BACKEND names, by default the embedded one. Raises NodusError when it cannot be opened."""
+    from nodus_tui.contract.backend import ENTRY_POINT_GROUP  # noqa: PLC0415 - see above
+
     point = _chosen(ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "backend")
     factory: BackendFactory = _loaded(point, "backend")  # type: ignore[assignment]  # an entry point is what it is registered as
     return await factory(options)
@@ -266,6 +272,8 @@ async def open_backend(options: BackendOptions) -> Backend:
 
 def demo_factory() -> DemoFactory:
     """What prepares the demonstration campaigns for the chosen backend. Raises NodusError when it brings none."""
+    from nodus_tui.contract.demo import DEMO_ENTRY_POINT_GROUP  # noqa: PLC0415 - needed by one verb
+
     point = _chosen(DEMO_ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "demonstration for the backend")
     factory: DemoFactory = _loaded(point, "demonstration")  # type: ignore[assignment]  # an entry point is what it is registered as
     return factory
@@ -273,6 +281,8 @@ def demo_factory() -> DemoFactory:
 
 def hosting() -> Hosting:
     """What runs the chosen backend outside this process. Raises NodusError when it brings nothing for that."""
+    from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP  # noqa: PLC0415 - see local_scheduler
+
     point = _chosen(HOSTING_ENTRY_POINT_GROUP, os.environ.get("NODUS_BACKEND"), "scheduler or API for the backend")
     host: Hosting = _loaded(point, "host")  # type: ignore[assignment]  # an entry point is what it is registered as
     return host

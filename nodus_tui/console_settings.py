@@ -5,7 +5,6 @@ from pathlib import Path
 
 from nodus_tui.contract.configuration import Configuration, ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.spec_loading.loader import load_configuration
 from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.view_state.keymap import keymap_findings
 from nodus_tui.view_state.table_columns import column_findings
@@ -19,6 +18,8 @@ def console_settings(config: Path | None) -> ConsoleSettings:
         text = config.read_bytes()
     except OSError as error:
         raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {config} cannot be read: {error.strerror or error}") from error
+    from nodus_tui.contract.spec_loading.loader import load_configuration  # noqa: PLC0415 - reads YAML, where there is any
+
     return load_configuration(str(config), text, also=console_findings).console
 
 

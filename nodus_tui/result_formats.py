@@ -1,12 +1,19 @@
 """Results as rows for JSON and CSV, the same from the command line and from the console. Pure."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
-from nodus_tui.contract.resources.training_job import TaskScore
-from nodus_tui.contract.results import CaseResult, GroupResults
+from nodus_tui.contract.results import CaseResult
 from nodus_tui.statistics.scores import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import JsonValue
+
+    from nodus_tui.contract.resources.training_job import TaskScore
+    from nodus_tui.contract.results import GroupResults
 
 SCORE_TITLES = ("TASK", "METRIC", "VALUE", "SE", "SAMPLES")
 """Of a TrainingJob's scores."""

@@ -1,14 +1,20 @@
 """From results to an exit code. Pure: the rules that a pipeline relies on (docs/cli.md), in one place."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
-from nodus_tui.contract.resources.training_job import TaskScore
-from nodus_tui.contract.results import CaseResult, GroupResults
 from nodus_tui.statistics.coverage import unscored_words, why_unscored
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, of_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nodus_tui.contract.resources.training_job import TaskScore
+    from nodus_tui.contract.results import CaseResult, GroupResults
 
 _CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED, Reason.SANDBOX_LIMIT_REACHED})
 _NOT_ABOUT_THE_AGENT = frozenset({Reason.INFRASTRUCTURE_FAILURE, Reason.EVALUATION_TIMEOUT, Reason.PREPARATION_FAILED})

@@ -1,9 +1,15 @@
 """The scores of a TrainingJob as text: an Environment's pass rate with its error and coverage, a benchmark's figures with theirs. Pure."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from nodus_tui.contract.resources.training_job import TaskScore
+from typing import TYPE_CHECKING
+
 from nodus_tui.statistics.format import pass_rate_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nodus_tui.contract.resources.training_job import TaskScore
 
 PASS_RATE, COVERAGE, MEAN_REWARD = "passRate", "coverage", "meanReward"
 """The metrics of an Environment."""

@@ -14,10 +14,10 @@ from nodus_tui.view_state.devices import given_words, hardware_words, waiting_wo
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import sandbox_after
+from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.run import short_image
 from nodus_tui.view_state.words import BOX_SIGNS
 
 KIND = "Sandbox"

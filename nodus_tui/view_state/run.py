@@ -8,6 +8,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSand
 from nodus_tui.view_state.call_columns import CALL_COLUMNS
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, share, span_text
+from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of
 from nodus_tui.view_state.pass_rates import honesty_marks
@@ -36,6 +37,8 @@ class RunState:
         self.reading = Reading()
         """The conversation, as the person reads it."""
         self._fetched_for: tuple[object, ...] | None = None
+        self._continues = False
+        """Whether what comes next only continues what is known."""
 
     def wants_transcript(self) -> bool:
         """Whether something happened since the transcript was asked for."""
@@ -49,14 +52,31 @@ class RunState:
         """It did not come: ask again with the next change."""
         self._fetched_for = None
 
+    def begin_anew(self) -> None:
+        """The conversation is another one: ask for all of it."""
+        self._fetched_for = None
+        self._continues = False
+
+    @property
+    def turns_known(self) -> int:
+        """From which turn on to ask: what is known already need not come again over a thin line."""
+        if self.transcript is None or not self._continues or not self.transcript.turns:
+            return 0
+        return self.transcript.turns[-1].index
+
     def _mark(self) -> tuple[object, ...]:
         if self.run is None:
             return ()
         status = run_status(self.run)
         return (status.phase, status.reason, status.turns, status.calls, status.cost_usd, status.in_flight_usd, status.verdict)
 
-    def take_transcript(self, transcript: Transcript) -> None:
-        """Show a newer transcript."""
+    def take_transcript(self, transcript: Transcript, from_turn: int = 0) -> None:
+        """Show a newer transcript, which was asked for from this turn on."""
+        if from_turn > 0:
+            if self.transcript is None or not self._continues:
+                return  # It continues what is not shown any more: the whole is asked for next.
+            transcript = transcript.continuing(self.transcript)
+        self._continues = True
         self.transcript = transcript
         self.reading.take(transcript)
         for call in transcript.calls:
@@ -170,15 +190,6 @@ def sandbox_line(box: RunSandbox, width: int, now: datetime) -> Line:
     kept = line("files kept") if box.files_kept else ()
     price = (*cost, muted(f", {display_usd(box.rate_usd)}/h"))
     return (muted("sandbox "), *joined((engine, state, price, kept, line(muted(short_image(box.image or box.grader_image))))))
-
-
-def short_image(image: str) -> str:
-    """An image with the first digits of its digest: whole ones fill a line, and `describe` shows them."""
-    if image.startswith("sha256:"):  # Built on this machine: no name, an id.
-        return f"{image[:14]}…"
-    name, at, digest = image.partition("@")
-    digits = digest.rpartition(":")[2]
-    return f"{name}@{digits[:7]}…" if at and len(digits) > 7 else image
 
 
 def _ran_text(run: AgentRun, now: datetime) -> str:

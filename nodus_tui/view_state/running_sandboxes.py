@@ -8,9 +8,9 @@ from nodus_tui.contract.sandboxes import SandboxFact
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.figures import NOTHING, age_text
+from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.money import usd_cell_forms
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.run import short_image
 
 PURPOSES = {"episode": "run", "grading": "grading", "check": "check", "probe": "probe", "job": "job", "sandbox": "sandbox"}
 """What one is for, in a word."""

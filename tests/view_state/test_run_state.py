@@ -6,7 +6,8 @@ from console_records import NOW, conversation, run, tool_conversation, tool_run,
 
 from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.view_state.cells import plain
-from nodus_tui.view_state.run import CALL_COLUMNS, RunState, short_image
+from nodus_tui.view_state.image_names import short_image
+from nodus_tui.view_state.run import CALL_COLUMNS, RunState
 from nodus_tui.view_state.run_columns import run_seconds
 
 

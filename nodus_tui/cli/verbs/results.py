@@ -5,15 +5,11 @@ import click
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate, judge
-from nodus_tui.cli.jobs import judge_job
 from nodus_tui.cli.options import TargetType, gate_options, output_option
 from nodus_tui.cli.output import emit
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.summary import FORMATS, results_text, summary_text
-from nodus_tui.cli.sweep_texts import sweep_results_text, sweep_summary
-from nodus_tui.cli.sweeps import judge_sweep
 from nodus_tui.cli.targets import split_target
-from nodus_tui.cli.training_results import training_results, training_text
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.results import GroupResults
 
@@ -33,6 +29,9 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
     gated = min_pass_rate is not None or min_coverage is not None
     kind, name = split_target(group) if "/" in group else ("AgentGroup", group)
     if kind == "TrainingJob":
+        from nodus_tui.cli.jobs import judge_job  # noqa: PLC0415 - the results of a group need nothing of jobs and sweeps
+        from nodus_tui.cli.training_results import training_results, training_text  # noqa: PLC0415 - see above
+
         job, document = with_backend("look", lambda backend: training_results(backend, name))
         emit(training_text(job, document, output, summary=summary))
         return judge_job(job, gate) if gated else Exit.DONE
@@ -55,6 +54,9 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
 
 
 async def _sweep(backend: Backend, name: str, gate: Gate | None, output: str, *, summary: bool) -> int:
+    from nodus_tui.cli.sweep_texts import sweep_results_text, sweep_summary  # noqa: PLC0415 - see above
+    from nodus_tui.cli.sweeps import judge_sweep  # noqa: PLC0415 - see above
+
     results = await backend.sweep_results(name)
     emit(sweep_summary(results) if summary and output == "table" else sweep_results_text((results,), output))
     if gate is None:

@@ -13,7 +13,7 @@ from nodus_tui.cli.session import with_backend
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.sandboxes import ReapOutcome, SandboxFact
-from nodus_tui.view_state.run import short_image
+from nodus_tui.view_state.image_names import short_image
 
 _TITLES = ("SANDBOX", "RUN", "PURPOSE", "ENGINE", "IMAGE", "NETWORK", "AGE", "COST", "OWNER", "WORKSPACE")
 _FIGURES = frozenset({"AGE", "COST"})

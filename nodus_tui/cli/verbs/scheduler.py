@@ -12,8 +12,9 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
+from nodus_tui.cli.targets import all_of
 from nodus_tui.connect import attached_to, chosen_way, local_scheduler
-from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job, JobStatus
@@ -119,7 +120,7 @@ def _scheduler() -> LocalScheduler:
 
 async def _groups(scheduler: LocalScheduler, record: SchedulerRecord) -> tuple[AgentGroup, ...]:
     async with attached_to(scheduler, record, say) as backend:
-        return (await backend.snapshot()).groups
+        return tuple(each for each in await all_of(backend, "AgentGroup", Query()) if isinstance(each, AgentGroup))
 
 
 async def _start(scheduler: LocalScheduler, output: str) -> int:

@@ -142,6 +142,7 @@ class SpecFiles:
         parts = [line(muted(f"{len(standings)} file{'' if len(standings) == 1 else 's'}"))]
         told: tuple[tuple[Standing, str, Tone], ...] = (
             ("faulty", "with faults", Tone.BAD),
+            ("unreadable", "unreadable", Tone.BAD),
             ("changed", "changed since applied", Tone.WARN),
         )
         for standing, words, tone in told:

@@ -67,7 +67,8 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
     """Be there, all of it painted."""
     for key in (*stop.keys, ESTIMATED):
         if key == PATH:
-            app.screen.query_one("#path").value = str(SPEC)
+            here = app.services.folder / SPEC.name
+            app.screen.query_one("#path").value = str(here if here.exists() else SPEC)
         elif key == ESTIMATED:
             await settled(app, pilot)
             async with asyncio.timeout(20):

@@ -12,14 +12,14 @@ import pytest
 from console_driver import console
 from console_stops import STOPS, Stop, go_to
 from pictures import picture
+from test_console_journeys import SPEC
 
+from nodus_tui.authoring.templates import TEMPLATES
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
-from nodus_tui.view_state.views import View
 
 FOLDER = Path(__file__).parent / "pictures"
-PLACES = [name for name, stop in STOPS.items() if stop.view not in {View.SPECS, View.ESTIMATE}]
-"""The list of spec files and an estimate name the folder of the files, which is another in each checkout."""
+PLACES = list(STOPS)
 SIZES = ((80, 24), (120, 40), (200, 60))
 THEMES = sorted(_shelf.themes) if (_shelf := ThemeShelf((packaged_folder(),))).read() else []
 _UPDATES = bool(os.environ.get("NODUS_UPDATE_GOLDEN"))
@@ -38,10 +38,32 @@ def slug(stop: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", stop.lower())
 
 
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in somebody's home with a few spec files in it, and two examples elsewhere: the same on every machine."""
+    folder, examples = tmp_path / "evaluations", tmp_path / "shipped" / "examples"
+    texts = {
+        folder / "hello-simulated.yaml": SPEC.read_text(encoding="utf-8"),
+        folder / "broken.yaml": TEMPLATES["AgentGroup"].replace("tasks: 20", "tasks: many").replace("  agent: my-agent\n", ""),
+        folder / "budgets" / "month.yaml": TEMPLATES["Budget"],
+        folder / "nightly" / "agents.yaml": f"{TEMPLATES['Agent']}---\n{TEMPLATES['AgentGroup']}",
+        examples / "jobs" / "hello.yaml": TEMPLATES["Job"],
+        examples / "sandbox.yaml": TEMPLATES["Sandbox"],
+    }
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "latin.yaml").write_bytes(TEMPLATES["Agent"].encode() + b"# \xe9\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: examples)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("stop", PLACES)
-async def test_each_place_looks_as_agreed(stop: str, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_each_place_looks_as_agreed(stop: str, size: tuple[int, int]) -> None:
     async with console(STOPS[stop].world(), size=size) as (app, pilot):
         await go_to(app, pilot, STOPS[stop])
         compare(f"{slug(stop)}-{size[0]}x{size[1]}", picture(app))

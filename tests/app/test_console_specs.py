@@ -84,7 +84,7 @@ async def test_files_are_listed_with_what_is_in_them_and_how_they_stand(folder: 
         assert "! 1 fault " in shown
         assert "✓ applied" in shown
         assert "other.yaml" not in shown
-        assert "4 files · 1 with faults" in shown
+        assert "4 files · 1 with faults · 1 unreadable" in shown
 
 
 async def test_an_empty_folder_says_how_the_first_file_comes_about(folder: Path) -> None:

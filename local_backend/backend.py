@@ -212,10 +212,10 @@ class LocalBackend:
         self._check()
         return await self._reader.sweep_results(sweep)
 
-    async def transcript(self, run: str) -> Transcript:
-        """A run's conversation and calls."""
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
+        """A run's conversation, from this index of its turns on, and all its calls."""
         self._check()
-        return await self._reader.transcript(run)
+        return await self._reader.transcript(run, from_turn)
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, here or in the process that runs the scheduler."""

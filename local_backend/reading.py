@@ -234,12 +234,12 @@ class Reader:
                     found[uuid] = (*found.get(uuid, ()), DeviceHolder(kind="AgentRun", name=run.name, since=run.sandbox.started_at))
         return found
 
-    async def transcript(self, name: str) -> Transcript:
-        """A run's conversation and calls."""
+    async def transcript(self, name: str, from_turn: int) -> Transcript:
+        """A run's conversation, from this index of its turns on, and all its calls."""
         run, group = await self._run(name)
         turns, calls = await self._store.read_many(
             [
-                ("SELECT * FROM turns WHERE run = ? ORDER BY position", (name,)),
+                ("SELECT * FROM turns WHERE run = ? AND position >= ? ORDER BY position", (name, from_turn)),
                 ("SELECT * FROM calls WHERE run = ? ORDER BY number", (name,)),
             ]
         )

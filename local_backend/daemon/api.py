@@ -51,6 +51,7 @@ from nodus_tui.contract.wording import quoted
 _LARGEST_CURSOR = 2**63 - 1
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
+_FromTurn = Annotated[int, Query(alias="fromTurn", ge=0, le=_LARGEST_CURSOR)]
 _Cursor = Annotated[int, Query(ge=0, le=_LARGEST_CURSOR)]
 _Minutes = Annotated[Decimal, Query(alias="minutesPerCase", gt=0, le=1_000_000, allow_inf_nan=False)]
 _Grace = Annotated[float, Query(alias="graceSeconds", ge=0, le=3600, allow_inf_nan=False)]
@@ -140,9 +141,9 @@ def _reading(backend: Backend) -> APIRouter:
         return answer(await backend.sweep_results(name))
 
     @router.get("/runs/{name}/transcript", response_model=Transcript)
-    async def transcript(name: str) -> Response:
-        """A run's conversation and calls."""
-        return answer(await backend.transcript(name))
+    async def transcript(name: str, from_turn: _FromTurn = 0) -> Response:
+        """A run's conversation, from this index of its turns on, and all its calls."""
+        return answer(await backend.transcript(name, from_turn=from_turn))
 
     @router.get("/snapshot", response_model=Snapshot)
     async def snapshot(runs_of: Annotated[str | None, Query(alias="runsOf")] = None) -> Response:

@@ -160,8 +160,8 @@ class Backend(Protocol):
         """A sweep's cells and what they have come to."""
         ...
 
-    async def transcript(self, run: str) -> Transcript:
-        """A run's conversation and calls."""
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
+        """A run's conversation, from this index of its turns on, and all its calls. Turns never change once they are told."""
         ...
 
     async def act(self, action: Action) -> ActionOutcome:

@@ -10,7 +10,7 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/resources/{kind}/{name}       the resource; a name may hold a slash
     GET    /v1/groups/{name}/results         GroupResults
     GET    /v1/sweeps/{name}/results         SweepResults: a sweep's cells, and what they have come to
-    GET    /v1/runs/{name}/transcript        Transcript
+    GET    /v1/runs/{name}/transcript?fromTurn=0   Transcript: the turns from this index on, and all calls
     GET    /v1/runs/{name}/files             the files of its work folder        → {"files": [FileEntry, …]}
     GET    /v1/runs/{name}/files/content?path=…   the bytes of one of them
     POST   /v1/actions                       an Action                           → ActionOutcome

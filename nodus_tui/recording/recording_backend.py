@@ -78,9 +78,10 @@ class RecordingBackend(PassingBackend):
         """Pass it on, and write it down."""
         return await self._asked("sweep_results", {"sweep": sweep}, self.inner.sweep_results(sweep))
 
-    async def transcript(self, run: str) -> Transcript:
-        """Pass it on, and write it down."""
-        return await self._asked("transcript", {"run": run}, self.inner.transcript(run))
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
+        """Ask for the whole, and write that down: whoever replays may begin at any place."""
+        whole = await self._asked("transcript", {"run": run}, self.inner.transcript(run))
+        return whole.from_turn(from_turn)
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """Pass it on, and write it down; whoever looks is told that they are recorded."""

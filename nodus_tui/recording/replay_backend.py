@@ -222,10 +222,11 @@ class ReplayBackend(Refusing):
         line = self._answers.line_of("sweep_results", asked, place)
         return cells_after(results, (event for at, event in self._cells if at > line and event.group == sweep))
 
-    async def transcript(self, run: str) -> Transcript:
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
         """As it was asked for."""
         words = f"the conversation of {run}"
-        return self._answers.answer("transcript", {"run": run}, words, TypeAdapter(Transcript), self._clock.place)
+        whole = self._answers.answer("transcript", {"run": run}, words, TypeAdapter(Transcript), self._clock.place)
+        return whole.from_turn(from_turn)
 
     async def info(self, *, probe: bool = False) -> BackendInfo:  # noqa: ARG002 - nothing can be tried out here
         """What the backend said of itself, with nobody at work and nobody who may act."""

@@ -134,13 +134,14 @@ class RemoteBackend:
             raise NodusError.not_found("Sweep", sweep)
         return await self._channel.get(SweepResults, f"/sweeps/{_segment(sweep)}/results")
 
-    async def transcript(self, run: str) -> Transcript:
-        """A run's conversation and calls."""
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
+        """A run's conversation, from this index of its turns on, and all its calls."""
         from nodus_tui.contract.resources.agent_run import Transcript  # noqa: PLC0415 - see above
 
         if not run:
             raise NodusError.not_found("AgentRun", run)
-        return await self._channel.get(Transcript, f"/runs/{_segment(run)}/transcript")
+        params = [("fromTurn", str(from_turn))] if from_turn else []
+        return await self._channel.get(Transcript, f"/runs/{_segment(run)}/transcript", params)
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, once."""

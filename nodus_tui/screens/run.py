@@ -177,7 +177,8 @@ class RunScreen(ViewScreen):
     async def _fetch(self) -> None:
         self.state.asked_for_transcript()
         try:
-            self.state.take_transcript(await self.services.backend.transcript(self.state.name))
+            known = self.state.turns_known
+            self.state.take_transcript(await self.services.backend.transcript(self.state.name, from_turn=known), known)
             self._problem = ""
         except NodusError as error:
             self._problem = error.detail
@@ -191,7 +192,7 @@ class RunScreen(ViewScreen):
 
     def reread(self) -> None:
         """The conversation is another one at another time."""
-        self.state.transcript_failed()
+        self.state.begin_anew()
         self._problem = ""
 
     def on_text_pane_resized(self) -> None:

@@ -61,9 +61,9 @@ class PassingBackend:
         """Pass it on."""
         return await self.inner.sweep_results(sweep)
 
-    async def transcript(self, run: str) -> Transcript:
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
         """Pass it on."""
-        return await self.inner.transcript(run)
+        return await self.inner.transcript(run, from_turn=from_turn)
 
     async def act(self, action: Action) -> ActionOutcome:
         """Pass it on."""

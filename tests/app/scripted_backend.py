@@ -63,6 +63,8 @@ class ScriptedBackend:
         self.group_answers: dict[str, GroupResults] = {}
         self.logs: dict[str, str] = {}
         self.transcripts: dict[str, Transcript] = {}
+        self.turns_asked: list[int] = []
+        """From which turn on each transcript was asked for."""
         self.cursor = 100
         self.scheduling = scheduling
         self.role: Literal["viewer", "operator"] = role
@@ -168,10 +170,11 @@ class ScriptedBackend:
             raise NodusError.not_found("Sweep", sweep)
         return self.sweep_answers[sweep]
 
-    async def transcript(self, run: str) -> Transcript:
+    async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
         if self.refuse is not None:
             raise self.refuse
-        return self.transcripts.get(run) or conversation(run)
+        self.turns_asked.append(from_turn)
+        return (self.transcripts.get(run) or conversation(run)).from_turn(from_turn)
 
     async def act(self, action: Action) -> ActionOutcome:
         if self.breaks is not None:

@@ -39,6 +39,21 @@ async def test_markdown_is_rendered_and_shown_as_it_was_written() -> None:
         assert "**strong**" not in screen_text(app)
 
 
+async def test_a_conversation_that_goes_on_is_asked_for_from_where_it_is_known() -> None:
+    told = conversation("x", "s", "u", "first reply", "and now?", "second reply")
+    first = run(phase=RunPhase.RUNNING, turns=1, calls=1)
+    backend = world(told.model_copy(update={"turns": told.turns[:3]}), first)
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "enter", "enter")
+        assert "first reply" in screen_text(app)
+        backend.transcripts[first.name] = told
+        backend.emit(changed("AgentRun", first.name, 101, of="fleet", turns=2, calls=2))
+        await settled(app, pilot)
+        shown = screen_text(app)
+        assert shown.index("first reply") < shown.index("and now?") < shown.index("second reply")
+        assert backend.turns_asked == [0, 2]
+
+
 async def test_one_tool_call_is_unfolded_by_key_and_by_click_and_all_with_another() -> None:
     async with console(world(), size=(100, 40)) as (app, pilot):
         await press(app, pilot, "enter", "enter")

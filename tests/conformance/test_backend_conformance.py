@@ -72,6 +72,10 @@ async def test_a_campaign_runs_to_its_verdicts_and_is_told_alike_everywhere(ther
     transcript = await there.backend.transcript(run)
     assert transcript == await there.local.transcript(run)
     assert [turn.role for turn in transcript.turns] == ["system", "user", "assistant"]
+    later = await there.backend.transcript(run, from_turn=2)
+    assert [turn.role for turn in later.turns] == ["assistant"]
+    assert later.calls == transcript.calls
+    assert later.continuing(transcript) == transcript
     again = await there.backend.apply(spec())
     assert {each.outcome for each in again.documents} == {"unchanged"}
 

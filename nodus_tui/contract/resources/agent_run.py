@@ -215,3 +215,12 @@ class Transcript(ContractModel):
     price_source: str = ""
     grader_message: str = Field(default="")
     """What the grader says of the answer, without the expected one."""
+
+    def from_turn(self, index: int) -> "Transcript":
+        """The same without the turns before this index."""
+        return self.model_copy(update={"turns": tuple(turn for turn in self.turns if turn.index >= index)})
+
+    def continuing(self, before: "Transcript") -> "Transcript":
+        """This one, which may begin late, with the turns that an earlier answer told of before its first."""
+        earlier = tuple(turn for turn in before.turns if not self.turns or turn.index < self.turns[0].index)
+        return self.model_copy(update={"turns": (*earlier, *self.turns)})

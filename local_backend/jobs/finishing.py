@@ -14,6 +14,7 @@ from local_backend.jobs.job_devices import energy_notes
 from local_backend.jobs.launching import job_folder, work_folder
 from local_backend.jobs.order import Report, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
+from local_backend.jobs.replacing import finish_replacing
 from local_backend.jobs.speeds import measured
 from local_backend.jobs.telling import Told, read_told
 from local_backend.jobs.under_way import UnderWay
@@ -111,6 +112,9 @@ class Finisher:
 
         def work() -> Kept:
             folder, source = job_folder(self._under.home, record.name), work_folder(self._under.home, record)
+            if record.kind == "TrainingJob":  # Its runner may have been killed while it wrote them: they belong together.
+                for output in outputs:
+                    finish_replacing(source / output)
             return keep_outputs(source, outputs, folder, shortage=self._shortage, given_up=given_up)
 
         def given_up() -> bool:

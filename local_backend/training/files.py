@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from local_backend.jobs.replacing import replace_together
+
 _PIECE = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -62,8 +64,7 @@ def has_chat_template(model: Path) -> bool:
 def write_records(folder: Path, documents: Mapping[str, Any], manifest: str) -> None:
     """Write documents into a folder, and under that name the manifest: path, bytes and sha256 of every other regular file below it.
 
-    They take the places of older ones at once, as far as a file system can: whoever ends this in between leaves none that is half, or that
-    belongs to others. Raises OSError.
+    They take the places of older ones together (`replacing.py`). Raises OSError.
     """
     texts = {name: _text(document) for name, document in documents.items()}
     known = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
@@ -71,13 +72,7 @@ def write_records(folder: Path, documents: Mapping[str, Any], manifest: str) -> 
     listed |= {name: (len(text), hashlib.sha256(text).hexdigest()) for name, text in texts.items()}
     files = [{"path": name, "bytes": size, "sha256": digest} for name, (size, digest) in sorted(listed.items()) if name != manifest]
     texts[manifest] = _text({"files": files})
-    fresh = folder.parent / f"{folder.name}.new"
-    fresh.mkdir(exist_ok=True)
-    for name, text in texts.items():
-        (fresh / name).write_bytes(text)
-    for name in texts:
-        (fresh / name).replace(folder / name)
-    fresh.rmdir()
+    replace_together(folder, texts)
 
 
 def write_json(path: Path, document: Any) -> None:

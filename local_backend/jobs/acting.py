@@ -112,6 +112,10 @@ class JobActions:
             words = attempts.deadline_words(record, self._under.grace)
             await asyncio.to_thread(supervising.say, job_folder(self._under.home, record.name), words)
         how = f"; it has ended ({record.reason or record.phase}), and a retry begins its next attempt" if record.ended else ""
+        if attempts.waits_for_budget(record):
+            how = "; a budget stopped it, and it goes on where that has room"
+            self._under.unpaid_ends.add(record.name)
+            self._under.wake.set()
         return self._outcome(action, f"{action.name} has a cap of {raised} now{how}", changes)
 
     async def _kill(self, action: Kill) -> ActionOutcome:

@@ -10,7 +10,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.copying_text import copy_text
-from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
@@ -108,7 +108,7 @@ async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
 async def kill_job(screen: ViewScreen, job: AnyJob) -> None:
     """Ask, then end a job."""
     status = job_status(job)
-    if status.ended:
+    if status.ended and not waits_for_budget(job):
         screen.notice(f"{job.name} has ended ({status.phase}); there is nothing to kill.", Tone.WARN)
         return
     if await screen.app.push_screen_wait(ConfirmDialog(kill_job_question(job, screen.services.now()))):

@@ -29,6 +29,12 @@ def job_status(job: AnyJob) -> JobStatus:
     return job.status
 
 
+def waits_for_budget(job: AnyJob) -> bool:
+    """Whether a budget stopped it, so that it goes on by itself where that has room again, unless it is killed."""
+    status = job_status(job)
+    return status.phase == "Cancelled" and status.reason == "BudgetExceeded" and status.serving is None
+
+
 def what_words(job: AnyJob) -> str:
     """What it runs, as a shell would take it; of a TrainingJob what is scored, and on what."""
     if isinstance(job, TrainingJob):

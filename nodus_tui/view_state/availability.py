@@ -10,7 +10,7 @@ from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
-from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.boxes import box_status, shell_problem
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.jobs import extend_problem, retry_problem
@@ -69,7 +69,11 @@ def _of_group(group: AgentGroup) -> dict[str, bool]:
 
 
 def _of_job(job: AnyJob) -> dict[str, bool]:
-    return {"kill": job_status(job).ended, "extend": bool(extend_problem(job)), "retry": bool(retry_problem(job))}
+    return {
+        "kill": job_status(job).ended and not waits_for_budget(job),
+        "extend": bool(extend_problem(job)),
+        "retry": bool(retry_problem(job)),
+    }
 
 
 def _of_sweep(sweep: Sweep) -> dict[str, bool]:

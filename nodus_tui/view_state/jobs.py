@@ -17,6 +17,7 @@ from nodus_tui.view_state.any_job import (
     progress_line,
     result_words,
     score_lines,
+    waits_for_budget,
     what_line,
     what_words,
 )
@@ -278,9 +279,12 @@ def kill_job_question(job: AnyJob, now: datetime) -> Question:
     serving = job_status(job).serving
     users = serving.users if serving is not None else ()
     bereft = f"{', '.join(users)} use{'s' if len(users) == 1 else ''} it: runs wait then, and calls in flight are lost."
+    how = "It is asked to end (SIGTERM); what has not ended after its grace is killed, with all that it started."
+    if waits_for_budget(job):
+        how = "A budget stopped it, and it would go on when that has room. Killed, it does not."
     lines = (
         *((line(Span(bereft, Tone.WARN)),) if users else ()),
-        line("It is asked to end (SIGTERM); what has not ended after its grace is killed, with all that it started."),
+        line(how),
         line(strong(f"{display_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
     )
     return Question(f"Kill job {job.name}?", lines, "Kill")

@@ -30,6 +30,9 @@ _ENDED = {"phase": GroupPhase.COMPLETED, "pending": 0, "going": 0}
         (job("a", phase="Running"), {"retry"}),
         (job("a", phase="Succeeded"), {"kill", "extend", "retry"}),
         (job("a", phase="Failed", reason="MaxCostReached"), {"kill"}),
+        (job("a", phase="Cancelled", reason="Killed"), {"kill"}),
+        # It would go on by itself.
+        (job("a", phase="Cancelled", reason="BudgetExceeded"), set()),
         (box("a", phase="Running"), set()),
         (box("a", phase="Pending"), {"shell"}),
         (box("a", phase="Stopped"), {"kill", "shell"}),

@@ -86,6 +86,8 @@ def test_the_question_before_a_kill_names_who_would_wait() -> None:
     lines = [plain(each) for each in kill_job_question(server(), NOW).lines]
     assert lines[0] == "hello, second use it: runs wait then, and calls in flight are lost."
     assert "SIGTERM" in plain(kill_job_question(server(users=()), NOW).lines[0])
+    stopped = job(phase="Cancelled", reason="BudgetExceeded")
+    assert plain(kill_job_question(stopped, NOW).lines[0]).startswith("A budget stopped it, and it would go on")
 
 
 def test_every_column_shows_and_sorts_every_kind_of_job() -> None:

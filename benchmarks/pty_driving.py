@@ -6,7 +6,6 @@ Nothing is drawn and nothing is parsed while the clock runs, so that measuring t
 import fcntl
 import os
 import pty
-import re
 import select
 import signal
 import struct
@@ -23,6 +22,8 @@ from measuring import BenchmarkError
 
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y"}
 """What a terminal of today says of itself when it is asked: frames come whole, sizes by signal."""
+SIZE = (120, 40)
+"""Columns and rows of the terminal."""
 _MOST_READ = 65_536
 _LINK_PIECE = 512
 """Bytes that a thin link carries in one step: small enough that a step is short beside its round trip."""
@@ -75,9 +76,7 @@ class Window:
 class TerminalProgram:
     """A program that believes to be on a terminal."""
 
-    def __init__(
-        self, command: Sequence[str], *, environ: Mapping[str, str], size: tuple[int, int] = (120, 40), link: Link = NO_LINK
-    ) -> None:
+    def __init__(self, command: Sequence[str], *, environ: Mapping[str, str], size: tuple[int, int] = SIZE, link: Link = NO_LINK) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         variables = {**environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -110,6 +109,11 @@ class TerminalProgram:
         """Resident bytes now."""
         return int(self._process.memory_info().rss)
 
+    @property
+    def written(self) -> bytes:
+        """All that was written so far, or the last of it where that is much."""
+        return self._all
+
     def last(self) -> bytes:
         """The end of what was written."""
         return self._all[-400:]
@@ -131,7 +135,6 @@ class TerminalProgram:
 
     def press(self, keys: bytes) -> None:
         """Keys, at once."""
-        self._all = b""
         os.write(self._master, keys)
 
     def until_quiet(self, seconds: float, limit: float = 40.0) -> None:
@@ -197,26 +200,3 @@ class TerminalProgram:
             if question in self._tail:
                 self._tail = self._tail.replace(question, b"")
                 os.write(self._master, answer)
-
-
-def latencies_ms(window: Window, place: re.Pattern[bytes], first: int) -> list[float]:
-    """From each key to the moment at which the place that it moves to was written, in milliseconds.
-
-    The program writes its place (`17 of 200`, group 1 of the pattern) after each key; the first key moves it to `first`. A key whose place
-    never came counts as one that took until the end of the window.
-    """
-    text, ends = b"", []
-    for chunk in window.chunks:
-        text += chunk.data
-        ends.append((len(text), chunk.at))
-    seen: dict[int, float] = {}
-    reached = 0
-    for match in place.finditer(text):
-        while ends[reached][0] < match.end():
-            reached += 1
-        number = int(match.group(1).replace(b",", b""))
-        for passed in range(number, first - 1, -1):
-            if passed in seen:
-                break
-            seen[passed] = ends[reached][1]
-    return [1000 * (seen.get(first + turn, window.ended) - pressed) for turn, pressed in enumerate(window.presses)]

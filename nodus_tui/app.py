@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
 
@@ -49,6 +49,7 @@ from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
+from nodus_tui.tidying import Tidying
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation, key_words
@@ -84,6 +85,10 @@ class NodusApp(App[int], inherit_bindings=False):
     CSS = SCREEN_CSS + DIALOG_CSS + ROOM_CSS + THEME_CSS + COLUMNS_CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave", show=False, priority=True)]
+    flushes = 0
+    """Times that data was painted: what tests count."""
+    _flushed_at = datetime.min.replace(tzinfo=UTC)
+    """When it was painted last, by the console's clock."""
 
     def __init__(
         self,
@@ -102,6 +107,7 @@ class NodusApp(App[int], inherit_bindings=False):
     ) -> None:
         self._own_filters: tuple[LineFilter, ...] = ()
         self._key_gate = KeyGate(self, super().on_event)
+        self._tidying = Tidying()
         super().__init__()
         self.animation_level = "none"
         self.backend = backend
@@ -117,7 +123,7 @@ class NodusApp(App[int], inherit_bindings=False):
         if clock is None:
             clock = backend.now if isinstance(backend, Replayed) else local_now
         self.clock = clock
-        self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed)
+        self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed, keys_first=self._key_gate.free)
         memory = ConsoleMemory(state_folder)
         self.services = Services(
             backend=backend,
@@ -145,8 +151,6 @@ class NodusApp(App[int], inherit_bindings=False):
         """Whether the last tick found the link broken: the next one shows that it is whole again."""
         self._last_flush = float("-inf")
         self._flush_timer: Timer | None = None
-        self.flushes = 0
-        """Times that data was painted: what tests count."""
         self.looks = Appearance(ThemeShelf((packaged_folder(), *theme_folders)), self.settings, terminal, memory, wishes)
         self._visits = Visits(self.looks.memory)
         self._places = LastPlaces(self.looks.memory)
@@ -215,6 +219,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def on_unmount(self) -> None:
         """What ends from now on is told the next time."""
+        self._tidying.end()
         if self.info is not None and self.services.playback() is None:
             self._visits.end(self.info.workspace, self.clock())
             if self.failure is not None:
@@ -306,9 +311,13 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _paint_data(self) -> None:
         self._flush_timer = None
+        if not self.is_running:
+            # The console ends: its views are gone before its timers.
+            return
         self._last_flush = asyncio.get_running_loop().time()
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
+            self._flushed_at = self.clock()
             self.screen.show()
         self._go_back()
         self._tell_news()
@@ -336,11 +345,17 @@ class NodusApp(App[int], inherit_bindings=False):
         screen = self.screen
         link = self.services.link()
         lost = self.feed.connection.state == "lost" or (link is not None and not link.connected)
-        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or screen.moving() or self._plays(screen)):
+        # Data that comes all the time paints the times, too.
+        if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or self._ages(screen) or self._plays(screen)):
             screen.show()
         self._was_lost = lost
         self.room.look()
         self._tell_news()
+        self._tidying.look(asyncio.get_running_loop().time(), self._key_gate.last_taken)
+
+    def _ages(self, screen: ViewScreen) -> bool:
+        """Whether times on it read otherwise by now; those of data that was painted within the second do not."""
+        return screen.moving() and not timedelta(0) <= self.clock() - self._flushed_at < timedelta(seconds=TICK_SECONDS)
 
     def _keep_place(self) -> None:
         """Remember which view is on top; not before it is known where the last visit ended."""

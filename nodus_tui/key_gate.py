@@ -1,51 +1,94 @@
-"""Keys one after the other: each goes where the one before it led. It knows Textual's app, and no view.
+"""Keys one after the other: each goes where the one before it led, and what it changed is painted at once. It knows Textual's app, and
+no view.
 
 Textual hands a key to what has the focus when the key is read. Of keys that come in one read (a slow link, a fast hand, keys sent by a
 program) all would go to the same place, although the first of them opened a dialog or a filter to type in: letters meant as text would act
 on the view below.
+
+Textual paints with the frames of a timer: what a key changed stood there one of them later, and what that changed in turn (the place of the
+cursor, the selected row in words) in another. Here all of it is painted when the key is handled, in one frame.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from textual.app import App, ScreenStackError
 from textual.events import Key
 from textual.message_pump import MessagePump
+from textual.screen import Screen, ScreenResultType
+from textual.widget import Widget
 
 _MOST_SECONDS = 0.5
 """How long a key may hold up the next: an action that takes longer goes on beside it."""
 
 
+class WholeFrames(Screen[ScreenResultType]):
+    """A screen that is painted before a key was handled or after it, and never in between."""
+
+    waits = False
+    """Whether a key is being handled."""
+
+    def _on_timer_update(self) -> None:
+        """Textual's own paints; while it is not let, its timer goes on asking."""
+        if not self.waits:
+            super()._on_timer_update()
+
+
 class KeyGate:
-    """Hands keys over one by one; the next when the one before was handled, and what it opened has the focus."""
+    """Hands keys over one by one; the next when the one before was handled, and what it opened has the focus. Then the screen is drawn."""
 
     def __init__(self, app: App[Any], give: Callable[[Key], Awaitable[None]]) -> None:
         self._app = app
         self._give = give
         self._waiting: deque[Key] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._free = asyncio.Event()
+        self._free.set()
+        self.last_taken = float("-inf")
+        """When the last key came, in seconds of the event loop's clock."""
+
+    async def free(self) -> None:
+        """Wait until no key is being handled: what can wait goes on then."""
+        await self._free.wait()
 
     def take(self, key: Key) -> None:
         """Hand a key over when its turn comes."""
         self._waiting.append(key)
+        self.last_taken = asyncio.get_running_loop().time()
         if self._task is None:
+            self._free.clear()
             self._task = asyncio.create_task(self._hand_over(), name="keys")
 
     async def _hand_over(self) -> None:
         try:
             while self._waiting:
-                await self._give(self._waiting.popleft())
-                if self._waiting:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_MOST_SECONDS):
-                            await self._handled()
+                screen = self._screen()
+                with _nothing_halfway(screen):
+                    await self._give(self._waiting.popleft())
+                    await self._in_time(self._handled)
+                # A screen that was just opened is laid out by Textual, in steps of its own.
+                if not self._waiting and screen is not None and screen is self._screen():
+                    await self._in_time(partial(self._painted, screen))
         except Exception as error:  # noqa: BLE001 - raised again where the app looks after what its handlers raise
             self._app.call_later(_raise, error)
         finally:
             self._task = None
+            self._free.set()
+
+    def _screen(self) -> Screen[Any] | None:
+        try:
+            return self._app.screen
+        except ScreenStackError:
+            return None
+
+    async def _in_time(self, what: Callable[[], Awaitable[None]]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOST_SECONDS):
+                await what()
 
     async def _handled(self) -> None:
         """The key went up from what had the focus to the app, and whatever it opened stands."""
@@ -53,11 +96,19 @@ class KeyGate:
         # What was opened, or focused, has its own messages to handle before it takes keys.
         await self._through(self._pumps())
 
+    async def _painted(self, screen: Screen[Any]) -> None:
+        """The screen is laid out and drawn as far as it changed."""
+        for widget in screen.walk_children(Widget):
+            # What Textual's widgets do when they have nothing else to do: they tell the screen that they look otherwise.
+            widget._check_refresh()  # noqa: SLF001 - Textual has no public way to paint now
+        screen.call_later(screen._on_timer_update)  # noqa: SLF001
+        await self._through([screen])
+
     def _pumps(self) -> list[MessagePump]:
-        try:
-            focused = self._app.focused or self._app.screen
-        except ScreenStackError:
+        screen = self._screen()
+        if screen is None:
             return [self._app]
+        focused = screen.focused or screen
         return [each for each in focused.ancestors_with_self if isinstance(each, MessagePump)]
 
     async def _through(self, pumps: list[MessagePump]) -> None:
@@ -65,6 +116,19 @@ class KeyGate:
             passed = asyncio.Event()
             if pump.call_later(passed.set):
                 await passed.wait()
+
+
+@contextmanager
+def _nothing_halfway(screen: Screen[Any] | None) -> Iterator[None]:
+    """The screen waits with its frames, where it can."""
+    if not isinstance(screen, WholeFrames):
+        yield
+        return
+    screen.waits = True
+    try:
+        yield
+    finally:
+        screen.waits = False
 
 
 def _raise(error: Exception) -> None:

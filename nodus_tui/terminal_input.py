@@ -6,12 +6,13 @@ import selectors
 import signal
 from codecs import getincrementaldecoder
 
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Resize
 from textual.geometry import Size
 
-from nodus_tui.terminal_output import compact
+from nodus_tui.terminal_changes import Shown
 
 _BEAT_SECONDS = 0.1
 """How often the parser is asked whether a lone Escape has waited for its rest long enough."""
@@ -29,16 +30,31 @@ class SteadyInput(LinuxDriver):
     It asks for the size inside the signal's handler, which the next signal may interrupt: the older size was then told last, and stayed.
     """
 
+    _frame: list[str] | None = None
+    """The beginning of a frame whose end is still to come."""
+
     def start_application_mode(self) -> None:
         """Begin, and hear of new sizes from the event loop, one after the other."""
+        self._shown = Shown()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
         self._loop = asyncio.get_running_loop()
         self._loop.add_signal_handler(signal.SIGWINCH, self._tell_size)
         self._tell_size()
 
     def write(self, data: str) -> None:
-        """Send what is drawn, in as few bytes as it takes."""
-        super().write(compact(data))
+        """Send what is drawn, in as few bytes as it takes; a frame in one piece, for each piece may wait by itself."""
+        if data == SYNC_START:
+            self._frame = []
+        elif data == SYNC_END and self._frame is not None:
+            drawn, self._frame = "".join(self._frame), None
+            if drawn:
+                super().write(f"{SYNC_START}{drawn}{SYNC_END}")
+        else:
+            drawn = self._shown.changes(data, self._app.size)
+            if self._frame is not None:
+                self._frame.append(drawn)
+            elif drawn:
+                super().write(drawn)
 
     def disable_input(self) -> None:
         """No more keys and sizes."""
@@ -59,6 +75,7 @@ class SteadyInput(LinuxDriver):
 
     def _tell_size(self) -> None:
         """Have the app hear of the size that the terminal has now; a terminal that tells it in its input needs no signal."""
+        self._shown.forget()
         if not self._in_band_window_resize:
             size = Size(*self._get_terminal_size())
             self._app.post_message(Resize(size, size))

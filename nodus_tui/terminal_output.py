@@ -28,10 +28,11 @@ class Rendition(NamedTuple):
     background: str = ""
 
 
-_PLAIN = Rendition()
+PLAIN = Rendition()
+"""What every frame begins and ends with."""
 
 
-class _UnknownCodeError(ValueError):
+class UnknownCodeError(ValueError):
     """A code that is none of those that are understood here."""
 
 
@@ -46,17 +47,17 @@ def compact(data: str) -> str:
     if not rest:
         return data
     pieces = [text]
-    drawn = wanted = _PLAIN
+    drawn = wanted = PLAIN
     try:
         for codes, piece in zip(rest[::2], rest[1::2], strict=True):
-            wanted = _after(wanted, codes)
+            wanted = after(wanted, codes)
             if piece:
                 shown = _as_seen(piece, drawn, wanted)
-                pieces += (_change(drawn, shown), piece)
+                pieces += (change(drawn, shown), piece)
                 drawn = shown
-    except _UnknownCodeError:
+    except UnknownCodeError:
         return data
-    pieces.append(_change(drawn, wanted))
+    pieces.append(change(drawn, wanted))
     return "".join(pieces)
 
 
@@ -70,12 +71,13 @@ def _as_seen(piece: str, drawn: Rendition, wanted: Rendition) -> Rendition:
 
 
 @lru_cache(maxsize=4096)
-def _after(before: Rendition, codes: str) -> Rendition:
+def after(before: Rendition, codes: str) -> Rendition:
+    """How letters are drawn behind these codes; raises UnknownCodeError."""
     weights, foreground, background = before
     for code in _codes(codes):
         number = int(code.partition(";")[0])
         if number == 0:
-            weights, foreground, background = _PLAIN
+            weights, foreground, background = PLAIN
         elif code in _ENDS:
             weights |= {code}
         elif number == 38 or number in _FOREGROUNDS:
@@ -87,7 +89,7 @@ def _after(before: Rendition, codes: str) -> Rendition:
         elif number == 49:
             background = ""
         else:
-            raise _UnknownCodeError(code)
+            raise UnknownCodeError(code)
     return Rendition(weights, foreground, background)
 
 
@@ -96,24 +98,24 @@ def _codes(codes: str) -> Iterator[str]:
     while parts:
         length = _EXTENDED.get(parts[1] if len(parts) > 1 else "", 0) if parts[0] in {"38", "48"} else 1
         if not 0 < length <= len(parts):
-            raise _UnknownCodeError(codes)
+            raise UnknownCodeError(codes)
         yield ";".join(parts[:length])
         del parts[:length]
 
 
 @lru_cache(maxsize=4096)
-def _change(before: Rendition, after: Rendition) -> str:
+def change(before: Rendition, wanted: Rendition) -> str:
     """The codes that lead from one to the other."""
-    if before == after:
+    if before == wanted:
         return ""
-    if after == _PLAIN:
+    if wanted == PLAIN:
         return "\x1b[0m"
-    ended = {_ENDS[weight] for weight in before.weights - after.weights}
-    begun = [weight for weight in after.weights if weight not in before.weights or _ENDS[weight] in ended]
+    ended = {_ENDS[weight] for weight in before.weights - wanted.weights}
+    begun = [weight for weight in wanted.weights if weight not in before.weights or _ENDS[weight] in ended]
     changed = [*sorted(ended), *sorted(begun)]
-    if before.foreground != after.foreground:
-        changed.append(after.foreground or "39")
-    if before.background != after.background:
-        changed.append(after.background or "49")
-    anew = ["0", *sorted(after.weights), *(colour for colour in after[1:] if colour)]
+    if before.foreground != wanted.foreground:
+        changed.append(wanted.foreground or "39")
+    if before.background != wanted.background:
+        changed.append(wanted.background or "49")
+    anew = ["0", *sorted(wanted.weights), *(colour for colour in wanted[1:] if colour)]
     return f"\x1b[{min(';'.join(changed), ';'.join(anew), key=len)}m"

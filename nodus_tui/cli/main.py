@@ -50,7 +50,7 @@ VERBS: dict[str, tuple[str, str]] = {
 """Verb → its module in `verbs`, and its line in the help: listing them loads none of them."""
 
 
-_GARBAGE_AFTER = 20_000
+GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage. What a verb imports stays: looking through it every 700 is a tenth of its time."""
 
 _WITH_CONSOLE = frozenset({None, "demo", "replay"})
@@ -130,7 +130,7 @@ def cli(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code (docs/cli.md). Never shows a traceback unless NODUS_DEBUG is 1."""
-    gc.set_threshold(_GARBAGE_AFTER)
+    gc.set_threshold(GARBAGE_AFTER)
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             # Closed by the caller. Something harmless takes its number, or the next file that is opened would get what is printed.

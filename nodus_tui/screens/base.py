@@ -9,16 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize
-from textual.screen import Screen
 from textual.widget import Widget
 
+from nodus_tui.key_gate import WholeFrames
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.availability import useless
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
-from nodus_tui.view_state.key_actions import View, action_by_id, every_action_of, key_words, opened_view, refusal
+from nodus_tui.view_state.key_actions import Situation, View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
 from nodus_tui.view_state.views import destination
 from nodus_tui.view_state.wrapping import clipped, wrapped
@@ -61,7 +61,7 @@ def bindings_of(view: View) -> list[Binding]:
 Part = TypeVar("Part", bound=Widget)
 
 
-class ViewScreen(Screen[None]):
+class ViewScreen(WholeFrames[None]):
     """A view of the console."""
 
     VIEW: ClassVar[View]
@@ -75,6 +75,8 @@ class ViewScreen(Screen[None]):
         """Lines that the notice may take; 0 for as many as it needs, within reason."""
         self._notices_told = 0
         self._lasting = False
+        self._keys_for: tuple[int, Offer, Situation] | None = None
+        self._keys_line: Line = ()
         self._parts: dict[str, Widget] = {}
         self._stands = False
         """Whether the parts are there: data may come before."""
@@ -163,11 +165,19 @@ class ViewScreen(Screen[None]):
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
-        self.part("keys", SpanBlock).show(lambda width: (key_line(self.VIEW, width, self.offered(), self.services.situation()),))
+        self.part("keys", SpanBlock).show(self._key_lines)
         self.part("status", SpanBlock).show(self._status_lines)
         playback = self.services.playback()
         if playback is not None:
             self.part("playback", SpanBlock).show(lambda width: (playback_line(playback, width),))
+
+    def _key_lines(self, width: int) -> tuple[Line, ...]:
+        """The footer, worked out again only where it may read otherwise."""
+        for_what = (width, self.offered(), self.services.situation())
+        if for_what != self._keys_for:
+            self._keys_for = for_what
+            self._keys_line = key_line(self.VIEW, *for_what)
+        return (self._keys_line,)
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
         *before, here = self.crumbs()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +27,8 @@ from nodus_tui.view_state.sweeps import SweepsState
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 """Seconds between two tries to reach the backend again."""
+SLICE = 25
+"""Events that are folded in one go: a millisecond's work."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,19 @@ async def unfinished_runs(backend: Backend) -> list[AgentRun]:
 class LiveFeed:
     """The states of all open views, kept true by the backend's events."""
 
-    def __init__(self, backend: Backend, *, clock: Callable[[], datetime], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        clock: Callable[[], datetime],
+        changed: Callable[[], None],
+        keys_first: Callable[[], Awaitable[None]],
+    ) -> None:
         self._backend = backend
         self._clock = clock
         self._changed = changed
+        self._keys_first = keys_first
+        """Waits while a key is being handled."""
         self.campaigns = CampaignsState()
         self.jobs = JobsState()
         self.budgets = BudgetsState()
@@ -134,8 +145,15 @@ class LiveFeed:
         # A stream may be a generator; then it must be closed here and now, not when memory is tidied.
         async with aclosing(cast("Any", self._backend.watch(after=cursor))) as batches:
             async for batch in batches:
-                self.take(batch)
+                await self._take_in_slices(batch)
         raise NodusError(ErrorCode.UNAVAILABLE, "the backend ended its stream of changes")
+
+    async def _take_in_slices(self, batch: EventBatch) -> None:
+        """Take a batch so that a key does not wait for all of it: whatever is ready goes between two slices, and keys before the next."""
+        for start in range(0, len(batch.events), SLICE):
+            await asyncio.sleep(0)
+            await self._keys_first()
+            self.take(EventBatch(cursor=batch.cursor, events=batch.events[start : start + SLICE]))
 
     def take(self, batch: EventBatch) -> None:
         """Fold one batch into every state that it concerns."""

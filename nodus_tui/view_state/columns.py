@@ -58,6 +58,8 @@ class Column(Generic[Item]):
     """What its sort values are: a filter can ask for them by the column's key. None for values that mean an order only."""
     about: str = ""
     """What it shows, for the list of columns; needed where there is no title."""
+    still: bool = False
+    """Its cell reads the same at any time, as long as the item is the same."""
     extra: bool = False
     """It is shown only where a person chose it."""
     fills: bool = False

@@ -1,5 +1,8 @@
 """Folding events into resources: a status takes over the changed fields, and everything else stays."""
 
+from typing import TypeVar
+
+from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
@@ -8,6 +11,9 @@ from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.contract.resources.training_job import TrainingJob, TrainingJobStatus
+from nodus_tui.view_state.merging import merged
+
+Status = TypeVar("Status", bound=ContractModel)
 
 
 def group_after(group: AgentGroup | None, event: Event) -> AgentGroup | None:
@@ -26,8 +32,7 @@ def _group_merged(group: AgentGroup, event: Event) -> AgentGroup:
     if event.spec:
         changed["spec"] = type(group.spec).model_validate({**group.spec.to_document(), **event.spec})
     if event.status:
-        known = group.status.to_document() if group.status else {}
-        changed["status"] = AgentGroupStatus.model_validate({**known, **event.status})
+        changed["status"] = _status_after(AgentGroupStatus, group.status, event)
     return group.model_copy(update=changed)
 
 
@@ -43,8 +48,7 @@ def run_after(run: AgentRun | None, event: Event) -> AgentRun | None:
     if event.spec:
         changed["spec"] = type(run.spec).model_validate({**run.spec.to_document(), **event.spec})
     if event.status:
-        known = run.status.to_document() if run.status else {}
-        changed["status"] = AgentRunStatus.model_validate({**known, **event.status})
+        changed["status"] = _status_after(AgentRunStatus, run.status, event)
     return run.model_copy(update=changed)
 
 
@@ -57,9 +61,8 @@ def job_after(job: Job | TrainingJob | None, event: Event) -> Job | TrainingJob 
         return kind.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
     if job is None or not event.status:
         return job
-    known = job.status.to_document() if job.status else {}
     status: type[JobStatus] = TrainingJobStatus if isinstance(job, TrainingJob) else JobStatus
-    return job.model_copy(update={"status": status.model_validate({**known, **event.status})})
+    return job.model_copy(update={"status": _status_after(status, job.status, event)})
 
 
 def budget_after(budget: Budget | None, event: Event) -> Budget | None:
@@ -70,8 +73,7 @@ def budget_after(budget: Budget | None, event: Event) -> Budget | None:
         return Budget.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
     if budget is None or not event.status:
         return budget
-    known = budget.status.to_document() if budget.status else {}
-    return budget.model_copy(update={"status": BudgetStatus.model_validate({**known, **event.status})})
+    return budget.model_copy(update={"status": _status_after(BudgetStatus, budget.status, event)})
 
 
 def sweep_after(sweep: Sweep | None, event: Event) -> Sweep | None:
@@ -86,8 +88,7 @@ def sweep_after(sweep: Sweep | None, event: Event) -> Sweep | None:
     if event.spec:
         changed["spec"] = type(sweep.spec).model_validate({**sweep.spec.to_document(), **event.spec})
     if event.status:
-        known = sweep.status.to_document() if sweep.status else {}
-        changed["status"] = SweepStatus.model_validate({**known, **event.status})
+        changed["status"] = _status_after(SweepStatus, sweep.status, event)
     return sweep.model_copy(update=changed)
 
 
@@ -99,5 +100,8 @@ def sandbox_after(sandbox: Sandbox | None, event: Event) -> Sandbox | None:
         return Sandbox.model_validate({"metadata": event.metadata, "spec": event.spec, "status": event.status or None})
     if sandbox is None or not event.status:
         return sandbox
-    known = sandbox.status.to_document() if sandbox.status else {}
-    return sandbox.model_copy(update={"status": SandboxStatus.model_validate({**known, **event.status})})
+    return sandbox.model_copy(update={"status": _status_after(SandboxStatus, sandbox.status, event)})
+
+
+def _status_after(kind: type[Status], known: Status | None, event: Event) -> Status:
+    return kind.model_validate(event.status) if known is None else merged(known, event.status)

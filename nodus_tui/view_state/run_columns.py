@@ -189,7 +189,14 @@ def _stamp(at: datetime | None) -> float | None:
 
 RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
     Column(
-        "case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), lambda run: run.spec.case, right=True, measure=Measure.COUNT
+        "case",
+        "CASE",
+        5,
+        lambda run, _now: line(muted(str(run.spec.case))),
+        lambda run: run.spec.case,
+        right=True,
+        measure=Measure.COUNT,
+        still=True,
     ),
     Column(
         "task",
@@ -202,6 +209,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         shorter=_shorter_task,
         least=6,
         measure=Measure.TEXT,
+        still=True,
     ),
     Column(
         "phase",
@@ -211,8 +219,9 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         lambda run: _PHASE_ORDER[run_status(run).phase],
         grow=1,
         least=9,
+        still=True,
     ),
-    Column("verdict", "VERDICT", 12, lambda run, _now: verdict_line(run_status(run)), _verdict_sort, least=9),
+    Column("verdict", "VERDICT", 12, lambda run, _now: verdict_line(run_status(run)), _verdict_sort, least=9, still=True),
     Column(
         "cost",
         "COST/CAP",
@@ -225,6 +234,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         shorter=_shorter_cap_of,
         least=9,
         measure=Measure.MONEY,
+        still=True,
     ),
     Column(
         "share",
@@ -235,9 +245,20 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         priority=6,
         measure=Measure.SHARE,
         about="share of the cap",
+        still=True,
     ),
-    Column("tokens", "TOKENS", 9, _tokens_cell, lambda run: run_status(run).input_tokens, priority=7, right=True, measure=Measure.COUNT),
-    Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=5, right=True, measure=Measure.COUNT),
+    Column(
+        "tokens",
+        "TOKENS",
+        9,
+        _tokens_cell,
+        lambda run: run_status(run).input_tokens,
+        priority=7,
+        right=True,
+        measure=Measure.COUNT,
+        still=True,
+    ),
+    Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=5, right=True, measure=Measure.COUNT, still=True),
     Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=4, right=True, measure=Measure.SECONDS),
     Column(
         "queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=8, right=True, measure=Measure.SECONDS
@@ -254,7 +275,17 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         shorter=_shorter_why,
         measure=Measure.TEXT,
     ),
-    Column("run", "RUN", 18, lambda run, _now: line(muted(run.name)), lambda run: run.name, priority=9, grow=24, measure=Measure.TEXT),
+    Column(
+        "run",
+        "RUN",
+        18,
+        lambda run, _now: line(muted(run.name)),
+        lambda run: run.name,
+        priority=9,
+        grow=24,
+        measure=Measure.TEXT,
+        still=True,
+    ),
     Column(
         "turns",
         "TURNS",
@@ -264,6 +295,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         priority=10,
         right=True,
         measure=Measure.COUNT,
+        still=True,
         extra=True,
     ),
     Column(
@@ -275,6 +307,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         priority=10,
         right=True,
         measure=Measure.COUNT,
+        still=True,
         extra=True,
     ),
     Column(
@@ -286,6 +319,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         priority=10,
         right=True,
         measure=Measure.COUNT,
+        still=True,
         extra=True,
     ),
     Column(

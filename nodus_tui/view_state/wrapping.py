@@ -1,6 +1,7 @@
 """Lines of spans broken to a width, tones and indents kept; and lines cut to a number, with … where there was more."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from nodus_tui.text import ELLIPSIS, width_of, wrap
 from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, line_width, plain, safe_line
@@ -59,12 +60,14 @@ def _start(spans: Line, count: int) -> Line:
     return tuple(kept)
 
 
-def _hanging(shown: Line, width: int, hang: int) -> list[Line]:
+@lru_cache(maxsize=64)
+def _hanging(shown: Line, width: int, hang: int) -> tuple[Line, ...]:
+    """What stands above a table is asked for with every frame, and mostly reads as it did."""
     if not hang:
-        return broken(shown, width)
+        return tuple(broken(shown, width))
     first, *_ = broken(shown, width)
     rest = safe_line(_after(shown, plain(first)))
-    return [first, *((Span(" " * hang), *each) for each in broken(rest, width - hang))]
+    return (first, *((Span(" " * hang), *each) for each in broken(rest, width - hang)))
 
 
 def _after(shown: Line, start: str) -> Line:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -14,16 +13,15 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nodus_tui.view_state.cells import Line, Span, Tone, line_width, plain, safe_line
-from nodus_tui.view_state.column_choice import order_sign
-from nodus_tui.view_state.columns import GAP, Column, Item, Placed, chosen, place, usual
+from nodus_tui.view_state.cells import Line, Span, plain, safe_line
+from nodus_tui.view_state.columns import Column, Item, Placed, chosen, place, usual
 from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
+from nodus_tui.widgets.row_cells import RowCells
+from nodus_tui.widgets.row_strips import MARGIN, column_at, end_of_difference, extent, row_strip, title_strip
 from nodus_tui.widgets.span_block import clicked
 
-_MARGIN = 2
-"""Cells before the first column: the cursor's own mark stands there, and that of a row that is picked, so that neither needs a colour."""
 PICKED = "■"
 """The mark of a row that is picked, with others, for an action on all of them."""
 _EMPTY_AT = Offset(2, 2)
@@ -42,18 +40,6 @@ class _Drawn:
 
 
 _MOST_PLACINGS = 3
-_MOST_MADE = 500
-"""Rows whose cells are kept: more than any terminal shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Made(Generic[Item]):
-    """The cells of a row, and what they were made of."""
-
-    item: Item
-    second: int
-    placed: tuple[Placed[Item], ...]
-    cells: tuple[Line, ...]
 
 
 class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
@@ -101,12 +87,10 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._cursor_index = 0
         self._awaited = ""
         """The key of a row that is to be selected as soon as it is there."""
+        self._columns: tuple[Column[Item], ...] = ()
+        """Those that are to be shown, as they were when they were placed."""
         self._placed: tuple[Placed[Item], ...] = ()
         self._placed_for = -1
-        self._seen: dict[str, int] = {}
-        """The widest cell of each column so far: columns grow with what they hold, and do not shrink again under somebody's eyes."""
-        self._outgrown = False
-        """Whether a cell was made that is wider than all before it."""
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
@@ -120,9 +104,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """What was picked, shown or not: what the filter hides for a while is picked again when it is back."""
         self._anchor: str | None = None
         """The row that was picked last: a range goes from there."""
-        self._made: dict[str, _Made[Item]] = {}
-        self.rows_made = 0
-        """Rows whose cells were made: what tests count."""
+        self.cells: RowCells[Item] = RowCells()
+        self._look: tuple[Paint, Style] | None = None
+        """How the lines of one frame are drawn."""
         self.lines_refreshed = 0
         """Lines of which something was sent to be painted again: what tests count."""
         self.columns_refreshed = 0
@@ -143,7 +127,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self.cursor_key, self._cursor_index = None, 0
         self._picked, self._anchor = set(), None
         self._placed_for, self._shown_count, self._header = -1, -1, None
-        self._seen = {}
+        self.cells = RowCells()
         self.show(self.now)
         self.repaint()
 
@@ -170,7 +154,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     def repaint(self) -> None:
         """Everything looks otherwise: another theme, or another window of time."""
         self._drawn = []
-        self._made.clear()
+        self.cells.clear()
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -243,8 +227,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         width = self.scrollable_content_region.width
         if width != self._placed_for:
             self._placed_for = width
-            self._placed = place(self.columns, max(1, width - _MARGIN), self._seen)
-            self._outgrown = False
+            self._columns = self.columns
+            self._placed = place(self._columns, max(1, width - MARGIN), self.cells.widest)
+            self.cells.outgrown = False
             # What was drawn stands at other places than what will be.
             self._drawn = []
 
@@ -255,36 +240,9 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             return None
         key = self.rows.key_at(index)
         item = self.rows.item(key)
-        cells = self._cells_of(key, item)
+        cells = self.cells.of(key, item, self.now, self._placed, self._columns)
         mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
         return _Drawn(key, cells, mark, key in self._picked)
-
-    def _cells_of(self, key: str, item: Item) -> tuple[Line, ...]:
-        """The cells of a row, made again only where the item, the second or the columns are others: no cell tells less than a second."""
-        second = int(self.now.timestamp())
-        made = self._made.get(key)
-        if made is not None and made.item is item and made.second == second and made.placed is self._placed:
-            return made.cells
-        if len(self._made) > _MOST_MADE:
-            self._made.clear()
-        self.rows_made += 1
-        cells = tuple(placed.column.fitted(item, self.now, placed.width) for placed in self._placed)
-        self._measure(item, cells, anew=made is None or made.item is not item)
-        self._made[key] = _Made(item, second, self._placed, cells)
-        return cells
-
-    def _measure(self, item: Item, cells: Sequence[Line], *, anew: bool) -> None:
-        """Note what the columns need to show an item whole; of columns that are not shown, only where the item is another."""
-        shown = {placed.column.key: (placed, cell) for placed, cell in zip(self._placed, cells, strict=True)}
-        for column in self.columns:
-            if column.fills or (column.key not in shown and not anew):
-                continue
-            placed, cell = shown.get(column.key, (None, ()))
-            whole = placed is not None and column.shorter is None and line_width(cell) < placed.width
-            needed = line_width(cell) if whole else column.natural(item, self.now)
-            if needed > self._seen.get(column.key, -1):
-                self._seen[column.key] = needed
-                self._outgrown = True
 
     def settle_columns(self) -> None:
         """Give the columns the widths that what is in sight needs; everything is painted again where that changes one."""
@@ -293,7 +251,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         for _ in range(_MOST_PLACINGS):
             for y in range(1, self.size.height):
                 self._what(y)
-            if not self._outgrown:
+            if not self.cells.outgrown:
                 return
             before = [(placed.column.key, placed.width) for placed in self._placed]
             self._placed_for = -1
@@ -320,25 +278,28 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         if old is None or new is None or (old.mark, old.picked) != (new.mark, new.picked):
             self._refresh_line(y)
             return
-        left, end = _MARGIN, 0
-        for placed, before, after in zip(self._placed, old.cells, new.cells, strict=True):
-            left += placed.width + GAP
-            if before != after:
-                end = left - GAP
-        self._refresh_line(y, end)
+        self._refresh_line(y, end_of_difference(self._placed, old.cells, new.cells))
 
     def _refresh_line(self, y: int, end: int | None = None) -> None:
         self.lines_refreshed += 1
         self.columns_refreshed += self.size.width if end is None else end
         self.refresh(Region(0, y, self.size.width if end is None else end, 1))
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a frame: what all of them are drawn with is looked up once."""
+        self._look = (paint_of(self), ground_of(self))
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._look = None
+
     def render_line(self, y: int) -> Strip:
         """One line of the viewport: the titles, a row, or nothing."""
-        width, paint, ground = self.size.width, paint_of(self), ground_of(self)
+        width, (paint, ground) = self.size.width, self._look or (paint_of(self), ground_of(self))
         self._place_columns()
         if y == 0:
             self._header = (self.rows.order, self._placed_for)
-            return self._title_strip(paint, width, ground)
+            return title_strip(paint, self._placed, self.rows.order, width, base=ground)
         drawn = self._what(y)
         if y >= len(self._drawn):
             self._drawn.extend([None] * (y + 1 - len(self._drawn)))
@@ -346,34 +307,12 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         if drawn is None:
             return self._empty_strip(paint, y, width, ground)
         marks = (drawn.mark or " ") + PICKED if drawn.picked else drawn.mark
-        return self._cells_strip(paint, drawn.cells, width, line_mark=marks, base=paint.cursor if drawn.mark else ground)
+        return row_strip(paint, self._placed, drawn.cells, width, marks=marks, base=paint.cursor if drawn.mark else ground)
 
     def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
         if len(self.rows) or not _EMPTY_AT.y <= y < _EMPTY_AT.y + len(self._empty):
             return Strip.blank(width, ground)
         return paint.strip((Span(" " * _EMPTY_AT.x), *self._empty[y - _EMPTY_AT.y]), width, base=ground)
-
-    def _cells_strip(self, paint: Paint, cells: Sequence[Line], width: int, *, line_mark: str, base: Style) -> Strip:
-        segments: list[Segment] = paint.segments((Span(line_mark.ljust(_MARGIN), Tone.KEY),), _MARGIN, base=base)
-        for index, (placed, cell) in enumerate(zip(self._placed, cells, strict=True)):
-            if index:
-                segments.extend(paint.segments((), GAP, base=base))
-            segments.extend(paint.segments(cell, placed.width, right=placed.column.right, base=base))
-        used = _MARGIN + sum(placed.width for placed in self._placed) + GAP * max(0, len(self._placed) - 1)
-        if used < width:
-            segments.extend(paint.segments((), width - used, base=base))
-        # Neighbours of one style go out as one: fewer bytes on a thin line.
-        return Strip(segments, max(used, width)).adjust_cell_length(width).simplify()
-
-    def _title_strip(self, paint: Paint, width: int, ground: Style) -> Strip:
-        return self._cells_strip(paint, tuple(self._title(placed) for placed in self._placed), width, line_mark="", base=ground)
-
-    def _title(self, placed: Placed[Item]) -> Line:
-        column: Column[Item] = placed.column
-        sign = order_sign(self.rows.order, column.key)
-        if not sign:
-            return (Span(column.title, Tone.MUTED),)
-        return (Span(column.title[: placed.width - len(sign)] + sign, Tone.KEY),)
 
     # Moving
 
@@ -524,7 +463,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             await clicked(self, self._empty, offset - _EMPTY_AT)
             return
         if offset.y == 0:
-            key = self._column_at(offset.x)
+            key = column_at(self._placed, offset.x)
             if key is not None:
                 self.sort_by(key, further=event.shift or event.ctrl)
             return
@@ -547,17 +486,4 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     def extent(self, key: str) -> tuple[int, int] | None:
         """Where a column stands: the cells at its left, and its own; None for one that is not shown."""
         self._place_columns()
-        left = _MARGIN
-        for placed in self._placed:
-            if placed.column.key == key:
-                return left, placed.width
-            left += placed.width + GAP
-        return None
-
-    def _column_at(self, x: int) -> str | None:
-        left = _MARGIN
-        for placed in self._placed:
-            if left <= x < left + placed.width:
-                return placed.column.key
-            left += placed.width + GAP
-        return None
+        return extent(self._placed, key)

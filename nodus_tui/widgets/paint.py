@@ -27,20 +27,33 @@ class Paint:
             drawn = Style.parse(weight) if weight != NO_WEIGHT else Style.null()
             self.styles[tone] = Style(color=Color.parse(colour).rich_color) + drawn
         self.cursor = Style(reverse=True) if ansi else Style(bgcolor=Color.parse(cursor).rich_color)
+        self._grounds: dict[tuple[Style, bool], Mapping[Tone, Style]] = {}
+        """A theme has a handful of grounds."""
         self.cursor_plain = ansi
         """The cursor's line gives up its tones: sixteen colours cannot promise contrast on another ground."""
 
     def segments(self, spans: Line, width: int, *, right: bool = False, base: Style | None = None) -> list[Segment]:
         """The line in exactly `width` cells."""
-        shown = cut_line(spans, width)
-        plain = self.styles[Tone.PLAIN]
+        return self.fitting(cut_line(spans, width), width, right=right, base=base)
+
+    def fitting(self, shown: Line, width: int, *, right: bool = False, base: Style | None = None) -> list[Segment]:
+        """The same of a line that `cut_line` gave already, for this width or a smaller one."""
         ground = base if base is not None else Style.null()
-        styled = base is not self.cursor or not self.cursor_plain
-        made = [Segment(span.text, (self.styles[span.tone] if styled else plain) + ground) for span in shown]
+        styles = self._on(ground, plainly=base is self.cursor and self.cursor_plain)
+        made = [Segment(span.text, styles[span.tone]) for span in shown]
         space = width - line_width(shown)
         if space > 0:
-            made.insert(0 if right else len(made), Segment(" " * space, plain + ground))
+            made.insert(0 if right else len(made), Segment(" " * space, styles[Tone.PLAIN]))
         return made
+
+    def _on(self, ground: Style, *, plainly: bool) -> Mapping[Tone, Style]:
+        """The styles of all tones on a ground."""
+        known = self._grounds.get((ground, plainly))
+        if known is None:
+            plain = self.styles[Tone.PLAIN]
+            known = {tone: (plain if plainly else style) + ground for tone, style in self.styles.items()}
+            self._grounds[ground, plainly] = known
+        return known
 
     def strip(self, spans: Line, width: int, *, base: Style | None = None) -> Strip:
         """The line as a strip of exactly `width` cells."""

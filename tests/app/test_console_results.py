@@ -109,10 +109,10 @@ async def test_many_answers_cost_what_the_visible_ones_cost() -> None:
         await press(app, pilot, "v")
         table = app.screen.query_one("#rows", LineTable)
         assert table.rows.total == 600
-        table.rows_made = 0
+        table.cells.rows_made = 0
         backend.emit(*(changed("AgentRun", f"large-c{case:03d}", 101 + case, of="large", verdict="Correct") for case in range(2, 3000, 10)))
         await settled(app, pilot)
-        assert table.rows_made <= 8 * table.size.height
+        assert table.cells.rows_made <= 8 * table.size.height
 
 
 async def test_a_group_that_was_deleted_or_cannot_be_read_says_so() -> None:

@@ -57,9 +57,9 @@ async def test_a_finished_screen_does_not_even_look_at_the_clock() -> None:
     backend = ScriptedBackend([group(phase=GroupPhase.COMPLETED, pending=0, going=0)])
     async with console(backend) as (app, _pilot):
         table = app.screen.query_one("#rows", LineTable)
-        before = table.rows_made
+        before = table.cells.rows_made
         app._tick()
-        assert table.rows_made == before
+        assert table.cells.rows_made == before
 
 
 async def test_ten_thousand_runs_cost_what_the_visible_ones_cost() -> None:
@@ -68,17 +68,17 @@ async def test_ten_thousand_runs_cost_what_the_visible_ones_cost() -> None:
         table = app.screen.query_one("#rows", LineTable)
         state = app.feed.groups["fleet"]
         sorted_before = state.rows.sorted_wholly
-        table.rows_made = table.lines_refreshed = 0
+        table.cells.rows_made = table.lines_refreshed = 0
         backend.emit(*(changed("AgentRun", f"fleet-{case:04d}-a1", 101 + case, of="fleet", costUSD="0.02") for case in range(0, MANY, 10)))
         await settled(app, pilot)
         height = table.size.height
         assert table.lines_refreshed <= height
-        assert table.rows_made <= 8 * height
+        assert table.cells.rows_made <= 8 * height
         assert state.rows.sorted_wholly == sorted_before
-        table.rows_made = table.lines_refreshed = 0
+        table.cells.rows_made = table.lines_refreshed = 0
         await press(app, pilot, "end")
         assert "sum-9999" in "\n".join(screen_lines(app))
-        assert table.rows_made <= 12 * height
+        assert table.cells.rows_made <= 12 * height
 
 
 async def test_a_cursor_step_asks_for_its_two_lines_only() -> None:
@@ -107,10 +107,10 @@ async def test_nothing_is_painted_under_a_dialog_and_everything_after_it() -> No
     async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
         table = app.screen.query_one("#rows", LineTable)
         await press(app, pilot, "E")
-        before = table.rows_made
+        before = table.cells.rows_made
         backend.emit(changed("AgentRun", "fleet-0008-a1", 101, of="fleet", phase="Running"))
         await settled(app, pilot)
-        assert table.rows_made == before
+        assert table.cells.rows_made == before
         await press(app, pilot, "escape")
         assert "► Running" in next(line for line in screen_lines(app) if "sum-008" in line)
 

@@ -22,7 +22,7 @@ class Told:
     """The states of a feed, told by hand."""
 
     def __init__(self, **first: Any) -> None:
-        self.feed = LiveFeed(backend=None, clock=lambda: NOW, changed=lambda: None)  # type: ignore[arg-type]
+        self.feed = LiveFeed(backend=None, clock=lambda: NOW, changed=lambda: None, keys_first=None)  # type: ignore[arg-type]
         self.cursor = 10
         self.load(**first)
 

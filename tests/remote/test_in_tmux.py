@@ -2,77 +2,21 @@
 
 import asyncio
 import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_workspace import COMMAND
-from detached import DetachedWorkspace, going, in_folder, scored
+from detached import DetachedWorkspace, going, scored
+from tmux_driver import Tmux, tmux_in
 
 pytestmark = pytest.mark.timeout(150)
 
-_PATIENCE_SECONDS = 60.0
-"""How long a screen may take on a busy machine before a wait counts as one in vain."""
-
 
 @pytest.fixture
-def tmux(tmp_path: Path) -> "Iterator[Tmux]":
-    if shutil.which("tmux") is None:
-        why = "this needs tmux: apt-get install tmux"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-    found = Tmux(tmp_path)
-    yield found
-    found.kill()
-
-
-class Tmux:
-    """A tmux server of our own, with one window."""
-
-    def __init__(self, folder: Path) -> None:
-        self.place = in_folder(folder)
-        self._socket = str(folder / "t")
-
-    def _call(self, *words: str) -> str:
-        done = subprocess.run(["tmux", "-S", self._socket, "-f", "/dev/null", *words], capture_output=True, text=True, check=False)
-        return done.stdout
-
-    def open(self, *, shell: bool = False) -> None:
-        """Start the console; with `shell` the window stays when it ends."""
-        variables = {**self.place.environment, "TERM": "screen-256color"}
-        names = [f"{name}={value}" for name, value in variables.items() if name.startswith(("NODUS_", "TERM", "PATH", "HOME", "LANG"))]
-        command = shlex.join(["env", "-u", "NO_COLOR", "-u", "NODUS_IN_PROCESS", *names, str(COMMAND)])
-        command += "; exec sleep 600" if shell else ""
-        self._call("new-session", "-d", "-x", "120", "-y", "30", "-c", str(self.place.folder), command)
-
-    def type(self, *keys: str) -> None:
-        self._call("send-keys", *keys)
-
-    def screen(self) -> str:
-        return self._call("capture-pane", "-p")
-
-    async def reads(self, *parts: str) -> str:
-        """The screen once all of these stand on it; after a wait in vain the failure shows what stood there instead."""
-        text = ""
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                while True:
-                    text = await asyncio.to_thread(self.screen)
-                    if all(part in text for part in parts):
-                        return text
-                    # Each look is a process: without a pause they take the processor from what is waited for.
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            pytest.fail(f"the screen never showed {parts}, but:\n{text}")
-
-    def kill(self) -> None:
-        self._call("kill-server")
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    with tmux_in(tmp_path) as found:
+        yield found
 
 
 def cases_of(screen: str) -> list[int]:

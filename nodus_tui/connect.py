@@ -218,11 +218,12 @@ async def _attached(scheduler: LocalScheduler, role: Role, tell: Callable[[str],
 
 
 def attached_to(scheduler: LocalScheduler, record: SchedulerRecord, waiting: Callable[[str], None] = _silent) -> RemoteBackend:
-    """The running scheduler as a backend, whatever its version. `waiting` as for `connect`."""
+    """The running scheduler, whose socket has just answered, as a backend, whatever its version. `waiting` as for `connect`."""
     from nodus_tui.remote.address import socket_address  # noqa: PLC0415 - an HTTP client is loaded when one is needed
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
 
-    return RemoteBackend(socket_address(Path(record.socket)), revive=scheduler.revive, silent=lambda: waiting(scheduler.silence(record)))
+    address = socket_address(Path(record.socket))
+    return RemoteBackend(address, revive=scheduler.revive, silent=lambda: waiting(scheduler.silence(record)), connected=True)
 
 
 def _other_surroundings(scheduler: LocalScheduler, record: SchedulerRecord) -> bool:

@@ -60,10 +60,13 @@ class _Files(ContractModel):
 
 
 class RemoteBackend:
-    """An API in another process. `link` says how the way there stands; all calls raise NodusError, as every backend's."""
+    """An API in another process. `link` says how the way there stands; all calls raise NodusError, as every backend's.
 
-    def __init__(self, address: Address, *, revive: Revive | None = None, silent: Silent | None = None) -> None:
-        self._channel = Channel(address, revive=revive, silent=silent)
+    `connected` says that somebody has just answered there.
+    """
+
+    def __init__(self, address: Address, *, revive: Revive | None = None, silent: Silent | None = None, connected: bool = False) -> None:
+        self._channel = Channel(address, revive=revive, silent=silent, connected=connected)
 
     @property
     def link(self) -> LinkState:

@@ -70,6 +70,7 @@ class Channel:
         *,
         revive: Revive | None = None,
         silent: Silent | None = None,
+        connected: bool = False,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.address = address
@@ -79,7 +80,7 @@ class Channel:
         self._clock = clock
         self._wire: Wire | None = None
         now = clock()
-        self.link = LinkState(connected=False, since=now, last_heard=now)
+        self.link = LinkState(connected=connected, since=now, last_heard=now)
         self.server_version = ""
         self.skew = ""
         """What people should know of the server's version; empty when it is ours."""

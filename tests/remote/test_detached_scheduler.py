@@ -71,6 +71,15 @@ async def test_what_asks_a_scheduler_loads_neither_a_backend_nor_an_http_client(
     assert not loaded & {"local_backend", "httpx2", "sqlite3", "nodus_tui.contract.events", "nodus_tui.contract.resources.job"}
 
 
+async def test_whoever_attaches_is_connected_before_anything_is_asked(place: DetachedWorkspace) -> None:
+    record = await place.scheduler.ensure()
+    assert record is not None
+    async with attached_to(place.scheduler, record) as backend:
+        assert backend.link.connected
+        assert (await backend.snapshot()).groups == ()
+        assert backend.link.connected
+
+
 async def test_of_two_that_start_at_once_one_works_and_both_clients_reach_it(place: DetachedWorkspace) -> None:
     records = await asyncio.gather(*(place.scheduler.ensure() for _ in range(3)))
     assert {record.pid for record in records if record} == {place.record().pid}

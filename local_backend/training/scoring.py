@@ -103,9 +103,9 @@ def _follow(process: "subprocess.Popen[bytes]", found: Run, bars: Bars, moved: C
 
 
 def _failure(code: int, tail: bytes) -> str:
-    how = f"the harness ended with {code}" if code >= 0 else f"the harness was ended by signal {-code}"
     if code in _KILLED:
-        return f"{how}; it may have run out of memory (resources.memoryGiB)"
+        return "the harness was ended by signal 9; it may have run out of memory (resources.memoryGiB)"
+    how = f"the harness ended with {code}" if code >= 0 else f"the harness was ended by signal {-code}"
     said = last_words(tail)
     return f"{how}: {said}" if said else how
 

@@ -6,9 +6,12 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import psutil
 import pytest
 from training_place import TrainingPlace, log_of, output, until
 
+from local_backend.jobs.order import read_report
+from local_backend.jobs.process_tree import marked
 from local_backend.training.command import Fetched, Places, harness_arguments, launched
 from local_backend.training.order import EvaluationOrder, OrderedModel
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, RetryJob
@@ -152,6 +155,29 @@ async def test_killed_midway_it_keeps_its_answers_and_a_retry_goes_on_from_them(
         assert "Cached requests: 8, Requests remaining: 12" in await log_of(backend)
         assert (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] == 8
         assert second.cost_usd > first.cost_usd
+
+
+async def test_a_harness_that_is_killed_from_outside_fails_with_what_it_may_have_been_and_a_retry_goes_on(place: TrainingPlace) -> None:
+    place.sums(20)
+    place.behave(hold_after=8, hold=str(place.folder / "go"))
+    async with place.backend() as backend:
+        await backend.apply(place.benchmark("sums"))
+        await until(backend, lambda status: (status.progress or 0) >= 0.4)
+        folder = place.folder / "home" / "jobs" / "score"
+        report = read_report(folder, (folder / "token").read_text())
+        assert report is not None
+        (runner,) = psutil.Process(report.pid).children()
+        (harness,) = runner.children()
+        harness.kill()
+        first = await until(backend)
+        assert (first.phase, first.reason, first.exit_code) == ("Failed", "NonZeroExit", 1)
+        assert "the harness was ended by signal 9; it may have run out of memory (resources.memoryGiB)" in first.message
+        assert {"results.json", "provenance.json"} <= await listed(backend, first)
+        assert marked(report.token) == set()
+        (place.folder / "go").touch()
+        await backend.act(RetryJob(kind="TrainingJob", name="score"))
+        assert (await until(backend)).phase == "Succeeded"
+        assert (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] == 8
 
 
 async def test_its_cap_ends_it_midway_and_a_higher_one_lets_it_go_on_under_one_account(place: TrainingPlace) -> None:

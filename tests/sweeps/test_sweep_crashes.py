@@ -109,3 +109,43 @@ async def test_jobs_of_a_sweep_go_on_without_a_scheduler_and_the_next_one_starts
     assert (done.ended, done.failed) == (6, 0)
     assert sorted(path.name.rpartition("-")[0] for path in mark.iterdir()) == [f"grid-{number}" for number in range(1, 7)]
     assert done.cost_usd == sum((each.status.cost_usd for each in jobs if each.status), Decimal(0))
+
+
+async def test_a_scheduler_that_dies_again_and_again_amid_the_starts_of_cells_starts_each_once(place: Place) -> None:
+    """Killed as soon as one cell more stands on the disk, while the others are being started."""
+    mark = place.folder / "ran"
+    mark.mkdir()
+    script = f"import os, pathlib; pathlib.Path({str(mark)!r}, os.environ['NODUS_JOB'] + '-' + str(os.getpid())).touch()"
+    spec = place.folder / "spec.yaml"
+    spec.write_text(json.dumps(job_sweep(script, repetitions=8, parallel=8)))
+
+    async def launched(more_than: int, dead: asyncio.Event) -> None:
+        while await asyncio.to_thread(_launched, place) <= more_than:
+            await asyncio.sleep(0.001)
+        dead.set()
+
+    for _ in range(3):
+        dead = asyncio.Event()
+        before = await asyncio.to_thread(_launched, place)
+        if before == 8:
+            break
+        looking = asyncio.ensure_future(launched(before, dead))
+        await life(place, spec, dead)
+        await looking
+        check(place, "100")
+    async with place.backend() as backend:
+        done = await sweep_in(backend, "Completed")
+        jobs = [each for each in (await backend.list("Job")).items if isinstance(each, Job)]
+    assert (done.ended, done.failed, len(jobs)) == (8, 0, 8)
+    assert sorted(path.name.rpartition("-")[0] for path in mark.iterdir()) == [f"grid-{number}" for number in range(1, 9)]
+    assert done.cost_usd == sum((each.status.cost_usd for each in jobs if each.status), Decimal(0))
+
+
+def _launched(place: Place) -> int:
+    """Cells that stand on the disk as launched."""
+    if not (place.home / "nodus.db").exists():
+        return 0
+    try:
+        return len(rows(place, "SELECT 1 FROM sweep_cells WHERE launched"))
+    except sqlite3.OperationalError:  # The tables are being made.
+        return 0

@@ -6,6 +6,7 @@ thin link a person waits for them all the same.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import repeat
 
 from rich.cells import get_character_cell_size
@@ -55,7 +56,7 @@ class Shown:
 
     def _taken(self, row: int, column: int, cells: list[_Cell]) -> Iterator[_Placed]:
         """The parts of a piece that read otherwise than what stands there; from now on that stands there."""
-        if not all(_narrow(char) for char, _ in cells):
+        if not _narrow("".join(char for char, _ in cells)):
             # Terminals do not agree on how far such a character goes, so the rest of its row stands where it was drawn at once.
             self._rows.pop(row, None)
             yield row, column, cells
@@ -96,7 +97,7 @@ def _read(data: str) -> tuple[list[_Placed], tuple[int, int]]:
             raise _NotAFrameError
         else:
             text = match["text"]
-            cells = list(zip(text, repeat(drawn), strict=False)) if drawn.weights else [_cell(char, drawn) for char in text]
+            cells = _cells(text, drawn)
             if pieces and pieces[-1][0] == at[0] and pieces[-1][1] + len(pieces[-1][2]) == at[1]:
                 pieces[-1][2].extend(cells)
             else:
@@ -107,13 +108,22 @@ def _read(data: str) -> tuple[list[_Placed], tuple[int, int]]:
     return pieces, at
 
 
-def _cell(char: str, drawn: Rendition) -> _Cell:
-    """A space without a weight shows its ground alone."""
-    return (char, drawn._replace(foreground="") if char == " " else drawn)
+def _cells(text: str, drawn: Rendition) -> list[_Cell]:
+    """A text as cells; a space without a weight shows its ground alone."""
+    if drawn.weights or " " not in text:
+        return list(zip(text, repeat(drawn), strict=False))
+    blank = _blank(drawn)
+    return [(char, blank if char == " " else drawn) for char in text]
 
 
-def _narrow(char: str) -> bool:
-    return char.isascii() or get_character_cell_size(char) == 1
+@lru_cache(maxsize=1024)
+def _blank(drawn: Rendition) -> Rendition:
+    return drawn._replace(foreground="")
+
+
+def _narrow(text: str) -> bool:
+    """Whether each of its characters takes one cell."""
+    return text.isascii() or all(get_character_cell_size(char) == 1 for char in text if not char.isascii())
 
 
 def _written(parts: Sequence[_Placed]) -> str:
@@ -123,7 +133,7 @@ def _written(parts: Sequence[_Placed]) -> str:
         pieces.append(f"\x1b[{row};{column}H")
         text = ""
         for char, wanted in cells:
-            if wanted != drawn and not (char == " " and wanted == drawn._replace(foreground="")):
+            if wanted != drawn and not (char == " " and wanted == _blank(drawn)):
                 pieces += (text, change(drawn, wanted))
                 text, drawn = "", wanted
             text += char

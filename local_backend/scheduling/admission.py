@@ -113,7 +113,7 @@ def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_o
     if at_own_cap:
         count = len(at_own_cap)
         low, high = display_ceiling(min(at_own_cap)), display_ceiling(max(at_own_cap))
-        need = low if low == high else f"{low} to {high}"
+        need = low if low == high else f"{low} for the first, {high} for all"
         who = "1 run waits at its own cap" if count == 1 else f"{count} runs wait at their own caps"
         parts.append(f"{who}: extend to at least {need}")
     if cannot_start:

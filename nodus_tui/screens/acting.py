@@ -14,6 +14,7 @@ from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, extend_problem, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import (
@@ -165,7 +166,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
     cap = status.money.cap_usd
     resting = status.phase is GroupPhase.INTERRUPTED
     lines = [
-        line(f"{display_usd(cap)} is the cap; ", strong(f"{display_usd(status.money.model_usd)} is spent"), " on models."),
+        line(f"{display_usd(cap)} is the cap; ", strong(f"{short_usd(status.money.model_usd)} is spent"), " on models."),
         *((line(muted(status.message)),) if status.message else ()),
         line("It is raised in place. " + (interrupted_waits(screen.key) if resting else "What waits for funds goes on at once.")),
     ]
@@ -188,7 +189,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
     if problem or cap is None:
         screen.notice(problem, Tone.WARN)
         return
-    spent = display_usd(status.cost_usd)
+    spent = short_usd(status.cost_usd)
     resting = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
     first = first_ends(run)
     lines: list[Line] = [
@@ -243,7 +244,7 @@ async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:
         return
     lines = (
         line(strong(f"{count} {'case' if count == 1 else 'cases'}"), " ended unscored and will run again under the group's cap."),
-        line(muted(f"{display_usd(status_of(group).money.left_usd)} is left of it. Verdicts stand and are not run again.")),
+        line(muted(f"{short_usd(status_of(group).money.left_usd)} is left of it. Verdicts stand and are not run again.")),
     )
     question = Question(f"Retry {count} unscored of {group.name}?", lines, f"Retry {count}")
     if await screen.app.push_screen_wait(ConfirmDialog(question)):

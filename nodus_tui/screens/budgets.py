@@ -12,6 +12,7 @@ from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.budgets import budget_facts
 from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.key_actions import View
+from nodus_tui.widgets.key_bar import Offer
 
 
 class BudgetsScreen(TableScreen[Budget]):
@@ -38,6 +39,23 @@ class BudgetsScreen(TableScreen[Budget]):
         """The selected budget in words."""
         return budget_facts(item, width)
 
+    def open_item(self, item: Budget) -> None:
+        """A budget has no view of its own: say where it is told whole, and how it is changed."""
+        self.notice(f"All of {item.name} stands below. {self._how()} its spec changes it.")
+
+    def offer(self) -> Offer:
+        """Enter opens nothing here."""
+        return Offer(without=frozenset({"open"}))
+
+    def _how(self) -> str:
+        specs = self.key_offered("specs")
+        return f"{specs} lists spec files; applying" if specs else "Applying"
+
     def nothing(self) -> tuple[Line, ...]:
         """How the first budget comes about."""
-        return (line("No budgets yet."), (), line(muted("in a shell:  nodus-tui apply -f FILE   with a Budget in it")))
+        return (
+            line("No budgets yet."),
+            (),
+            self.hint("specs", "  lists spec files: write one with a Budget in it, and launch it to apply it"),
+            line(muted("or, in a shell:  nodus-tui apply -f FILE   with a Budget in it")),
+        )

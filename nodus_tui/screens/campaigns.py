@@ -66,7 +66,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
     def show_detail(self) -> None:
         """The selected group: its reason in as many lines as the rows leave free."""
         group, now = self.table.cursor_item, self.services.now()
-        lines = group_detail(group, now, self.key) if group is not None else ()
+        lines = group_detail(group, now, self.key_offered) if group is not None else ()
         free = self.size.height - len(self.state.rows) - _FIXED_LINES
         more = 2 if free > 4 else 1
 

@@ -125,6 +125,7 @@ class LiveFeed:
 
     async def _load(self) -> None:
         snapshot = await self._backend.snapshot()
+        self.notices.looked_at = self._clock()
         for state in self._states:
             state.load(snapshot)
         for name, group in tuple(self.groups.items()):

@@ -106,7 +106,7 @@ class GroupScreen(TableScreen[AgentRun]):
         low = self.size.height < LOW_HEIGHT
         most = _LOW_HEAD_LINES if low else _HEAD_LINES + 2 * tall
         self.part("head", SpanBlock).show(
-            lambda width: clipped(self.state.head(width, now, roomy=tall, low=low, key=self.key), width, most)
+            lambda width: clipped(self.state.head(width, now, roomy=tall, low=low, key=self.key_offered), width, most)
         )
         super().show_state()
         self._follow()

@@ -95,7 +95,7 @@ class QueueScreen(TableScreen[Waiter]):
 
     def detail(self, item: Waiter, width: int) -> Sequence[Line]:  # noqa: ARG002 - as every view has it
         """The selected one in words."""
-        return waiter_details(item, self.services.now(), self.key)
+        return waiter_details(item, self.services.now(), self.key_offered)
 
     def problem(self) -> str:
         """Why the runs cannot be read."""

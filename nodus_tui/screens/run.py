@@ -66,7 +66,7 @@ class RunScreen(ViewScreen):
     def __init__(self, services: Services, group: GroupState, name: str) -> None:
         super().__init__(services)
         self.group = group
-        self.state = RunState(name, self.key)
+        self.state = RunState(name, self.key_offered)
         self.reader = ConversationReader(self, self.state.reading)
         self._problem = ""
         self._fetching = False

@@ -130,7 +130,7 @@ class SweepScreen(TableScreen[CellNow]):
     def status_parts(self) -> tuple[Line, ...]:
         """Which cells are marked, where the cursor is, and who does the work."""
         marked = self.state.marked
-        words = {0: "", 1: "1 cell marked", 2: "2 cells marked, c compares them"}[len(marked)]
+        words = {0: "", 1: "1 cell marked", 2: f"2 cells marked, {self.key('compare')} compares them"}[len(marked)]
         cell = self.current()
         place = line(muted(f"cell {cell.place + 1} of {self.state.rows.total}")) if cell is not None and self.as_grid else ()
         problem = line(Span(f"! {self._problem}", Tone.WARN)) if self._problem and self.as_grid else ()
@@ -163,7 +163,7 @@ class SweepScreen(TableScreen[CellNow]):
         if sweep is None:
             gone = self.services.feed.sweeps.loaded
             return (line(f"There is no sweep {self.state.name} any more. ", *self.hint("back", " goes back.")),) if gone else ()
-        return _one_line_each(sweep_facts(sweep, self.services.now(), width, self.key), len(sweep_why(sweep)), width)
+        return _one_line_each(sweep_facts(sweep, self.services.now(), width, self.key_offered), len(sweep_why(sweep)), width)
 
     def current(self) -> CellNow | None:
         """The cell that keys mean."""
@@ -340,7 +340,7 @@ class SweepScreen(TableScreen[CellNow]):
         names = [*self.state.marked, *([cell.name] if cell is not None and cell.name not in self.state.marked else [])][:2]
         items = [item for name in names if (item := self.state.rows.find(name)) is not None]
         if len(items) < 2:
-            self.notice("Mark a cell with m, then select another: c compares the two.", Tone.WARN)
+            self.notice(f"Mark a cell with {self.key('mark')}, then select another: {self.key('compare')} compares the two.", Tone.WARN)
             return
         await compare_cells(self, items[0], items[1], self.state.pool_of(items[0].name), self.state.pool_of(items[1].name))
 

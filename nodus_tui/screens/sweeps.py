@@ -38,7 +38,7 @@ class SweepsScreen(TableScreen[Sweep]):
 
     def detail(self, item: Sweep, width: int) -> Sequence[Line]:
         """The selected sweep in words."""
-        return sweep_facts(item, self.services.now(), width, self.key)
+        return sweep_facts(item, self.services.now(), width, self.key_offered)
 
     def nothing(self) -> tuple[Line, ...]:
         """How the first sweep comes about."""

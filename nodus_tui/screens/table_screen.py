@@ -335,10 +335,12 @@ class TableScreen(RowsScreen, Generic[Item]):
         self.show()
 
     def do_open(self) -> None:
-        """Open the selected item."""
+        """Open the selected item; where there is none, what there is to be done instead is told once more."""
         item = self.table.cursor_item
         if item is not None:
             self.open_item(item)
+        elif told := [each for each in self.empty_lines() if each]:
+            self.tell(*told)
 
     def _refilter(self, text: str) -> None:
         self._filtered = text

@@ -11,7 +11,18 @@ from nodus_tui.contract.sandbox_exec import ExecEnd
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import given_words, hardware_words, waiting_words
-from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.figures import (
+    NOTHING,
+    age_text,
+    bar,
+    clock_text,
+    column_span_text,
+    exact_span_text,
+    seconds_between,
+    share,
+    short_usd,
+    span_text,
+)
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import sandbox_after
 from nodus_tui.view_state.image_names import short_image
@@ -75,8 +86,8 @@ def _took(box: Sandbox, now: datetime) -> Line:
     if status.started_at is None:
         return line(NOTHING)
     if status.ended_at is None:
-        return line(span_text(seconds_between(status.started_at, now)))
-    return line(exact_span_text(seconds_between(status.started_at, status.ended_at)))
+        return line(column_span_text(seconds_between(status.started_at, now), going=True))
+    return line(column_span_text(seconds_between(status.started_at, status.ended_at)))
 
 
 def _seconds(box: Sandbox) -> float | None:
@@ -231,7 +242,7 @@ def box_facts(box: Sandbox, now: datetime, width: int) -> tuple[Line, ...]:
     used = share(cost, cap)
     money = line(
         *bar(used, min(20, width // 5), Tone.WARN if used >= _FULL else Tone.INFO),
-        f" {display_usd(cost)} of {display_usd(cap)}",
+        f" {short_usd(cost)} of {display_usd(cap)}",
         muted(f", {display_usd(status.rate_usd)} an hour"),
     )
     notes = tuple(line(Span(f"~ {note}", Tone.WARN)) for note in status.notes)
@@ -297,7 +308,7 @@ def kill_box_question(box: Sandbox, now: datetime) -> Question:
     lines = (
         *((line(Span(hung_up, Tone.WARN)),) if commands else ()),
         line("Its processes end; the files of its work folder are kept until it is deleted."),
-        line(strong(f"{display_usd(cost_now(box, now))} is spent"), "."),
+        line(strong(f"{short_usd(cost_now(box, now))} is spent"), "."),
     )
     return Question(f"Kill sandbox {box.name}?", lines, "Kill")
 

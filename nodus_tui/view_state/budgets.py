@@ -9,7 +9,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.budget import Budget, BudgetStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, bar, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, bar, seconds_between, share, short_usd, span_text
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import budget_after
 from nodus_tui.view_state.money import money_of, shorter_money_of
@@ -201,8 +201,8 @@ def budget_facts(budget: Budget, width: int) -> tuple[Line, ...]:
     why = line(Span(f"{sign.glyph} {status.message or sign.word}", sign.tone))
     money = line(
         *used_bar(budget, min(30, width // 4)),
-        f" {used_text(budget)}, {display_usd(status.spent_usd)} of {display_usd(spec.limit_usd)}, ",
-        strong(f"{display_usd(status.left_usd)} left"),
+        f" {used_text(budget)}, {short_usd(status.spent_usd)} of {display_usd(spec.limit_usd)}, ",
+        strong(f"{short_usd(status.left_usd)} left"),
     )
     told = ", ".join(f"{percent}%" for percent in status.thresholds_told)
     thresholds = ", ".join(f"{percent}%" for percent in spec.thresholds)

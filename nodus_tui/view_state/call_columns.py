@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import CallState
 from nodus_tui.contract.resources.agent_run import CallRecord
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, count_text, exact_span_text, seconds_between, span_text
+from nodus_tui.view_state.figures import NOTHING, count_text, exact_span_text, seconds_between, short_usd, span_text
 from nodus_tui.view_state.money import usd_cell_forms
 
 _CALL_TONES = {
@@ -21,7 +20,7 @@ _CALL_TONES = {
 def _cost_cell(call: CallRecord, _now: datetime) -> Line:
     if call.state == CallState.RESERVED.value:
         return line(NOTHING)
-    return line(Span(display_usd(call.cost_usd), _cost_tone(call)))
+    return line(Span(short_usd(call.cost_usd), _cost_tone(call)))
 
 
 def _cost_tone(call: CallRecord) -> Tone:
@@ -73,7 +72,7 @@ CALL_COLUMNS: tuple[Column[CallRecord], ...] = (
         "reserved",
         "RESERVED",
         9,
-        lambda call, _now: line(muted(display_usd(call.reserved_usd))),
+        lambda call, _now: line(muted(short_usd(call.reserved_usd))),
         lambda call: call.reserved_usd,
         grow=4,
         right=True,

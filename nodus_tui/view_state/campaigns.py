@@ -4,12 +4,21 @@ from datetime import datetime
 from decimal import Decimal
 
 from nodus_tui.contract.events import Event, Snapshot
-from nodus_tui.contract.money import display_usd
-from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, coarse_span_text, forecast_text, seconds_between, share
+from nodus_tui.view_state.figures import (
+    NOTHING,
+    age_text,
+    bar,
+    clock_text,
+    coarse_span_text,
+    forecast_text,
+    seconds_between,
+    share,
+    short_usd,
+)
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import group_after
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
@@ -34,12 +43,26 @@ def ended_cases(status: AgentGroupStatus) -> int:
     return status.coverage.total - status.pending
 
 
+_CUT_SHORT = frozenset(
+    reason.value
+    for reason in (Reason.KILLED, Reason.BUDGET_EXCEEDED, Reason.EVALUATION_TIMEOUT, Reason.INTERRUPTED, Reason.PREPARATION_FAILED)
+)
+"""Reasons of cases that were ended from outside: how long they took says nothing of those that are left."""
+
+
+def finished_cases(status: AgentGroupStatus) -> int:
+    """Cases whose run came to its own end, scored or not."""
+    return ended_cases(status) - sum(count for word, count in status.verdicts.items() if word in _CUT_SHORT)
+
+
 def seconds_left(status: AgentGroupStatus, now: datetime) -> float | None:
-    """A forecast from the pace so far, in seconds; None where there is no pace to go by or nothing that goes on by itself."""
-    ended = ended_cases(status)
-    if status.phase is not GroupPhase.RUNNING or status.started_at is None or ended < _CASES_BEFORE_FORECAST:
+    """A forecast from the pace at which cases came to their own ends, in seconds; None where there is no pace to go by, or nothing goes on
+    by itself.
+    """
+    finished = finished_cases(status)
+    if status.phase is not GroupPhase.RUNNING or status.started_at is None or finished < _CASES_BEFORE_FORECAST:
         return None
-    return seconds_between(status.started_at, now) / ended * status.pending
+    return seconds_between(status.started_at, now) / finished * status.pending
 
 
 def _eta_cell(group: AgentGroup, now: datetime) -> Line:
@@ -260,7 +283,7 @@ class CampaignsState:
             for phase in GroupPhase
             if phase in counts
         ]
-        return joined((*phases, line(f"real spend {display_usd(spent)}")) if counts else ())
+        return joined((*phases, line(f"real spend {short_usd(spent)}")) if counts else ())
 
 
 def group_title(group: AgentGroup) -> Line:
@@ -285,7 +308,7 @@ def group_why(group: AgentGroup, key: KeyNamer = own_key) -> Line:
     """Why a group is as it is, and which key changes that; only its phase where there is nothing to say."""
     status = status_of(group)
     sign = GROUP_SIGNS[status.phase]
-    what_to_do = f"{key('resume')} lets it go on" if status.phase is GroupPhase.INTERRUPTED else ""
+    what_to_do = f"{key('resume')} lets it go on" if status.phase is GroupPhase.INTERRUPTED and key("resume") else ""
     sentence = ": ".join(part for part in (status.message, what_to_do) if part)
     return line(Span(f"{sign.glyph} {sentence or sign.word}", sign.tone))
 
@@ -294,11 +317,11 @@ def group_detail(group: AgentGroup, now: datetime, key: KeyNamer = own_key) -> t
     """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is."""
     status = status_of(group)
     money = status.money
-    unconfirmed = line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
+    unconfirmed = line(Span(f"{short_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
     parts = money_parts(money)
     paid = joined(
         (
-            line(f"{display_usd(parts.spent)} spent | {display_usd(parts.reserved)} reserved | {display_usd(parts.left)} left"),
+            line(f"{short_usd(parts.spent)} spent | {short_usd(parts.reserved)} reserved | {short_usd(parts.left)} left"),
             unconfirmed,
             honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader)),
         ),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.results import CaseResult, GroupResults, PairedDifference
@@ -15,7 +14,7 @@ from nodus_tui.statistics.format import pass_rate_text
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING
+from nodus_tui.view_state.figures import NOTHING, short_usd
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.money import usd_cell_forms
@@ -218,7 +217,7 @@ def _group_line(word: str, results: GroupResults) -> Line:
         total=results.coverage.total,
         ended=results.phase.ended,
     )
-    return (muted(word.ljust(8)), *joined((line(strong(results.group)), line(rate), line(display_usd(results.cost.model_usd)))))
+    return (muted(word.ljust(8)), *joined((line(strong(results.group)), line(rate), line(short_usd(results.cost.model_usd)))))
 
 
 def _answers(results: GroupResults) -> dict[str, Answers]:

@@ -3,11 +3,22 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 NOTHING = muted("–")
 """A figure that does not exist (yet): a value like any other."""
+
+
+_SMALL_USD = Decimal("0.0001")
+
+
+def short_usd(amount: Decimal) -> str:
+    """A sum on the screen: below a hundredth of a cent only that it is. `describe` and `-o json` tell it exactly; caps and limits are told
+    in full wherever they stand.
+    """
+    return f"<{display_usd(_SMALL_USD)}" if 0 < amount < _SMALL_USD else display_usd(amount)
 
 
 def span_text(seconds: float) -> str:
@@ -45,6 +56,22 @@ def exact_span_text(seconds: float) -> str:
     whole = round(seconds)
     minutes, rest = divmod(whole, 60)
     return f"{minutes}m{rest:02d}s" if minutes < 60 else span_text(whole)
+
+
+_GOING_STEP = 10
+
+
+def column_span_text(seconds: float, *, going: bool = False) -> str:
+    """A span in a column, which is read beside others: `18s`, `4m05s`, `1h02m`. One that grows does so in steps of ten seconds from a
+    minute on, so that its row is not painted each second.
+    """
+    if 0 < seconds < 1:
+        return "<1s"
+    whole = int(seconds) if going else round(seconds)
+    if going and whole >= 60:
+        whole -= whole % _GOING_STEP
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02d}s" if 1 <= minutes < 60 else span_text(whole)
 
 
 def age_text(since: datetime, now: datetime) -> str:

@@ -10,7 +10,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatu
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.figures import clock_text, segments
+from nodus_tui.view_state.figures import clock_text, segments, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
 from nodus_tui.view_state.group_pace import Pace, pace_forms
@@ -218,11 +218,11 @@ def money_lines(group: AgentGroup, width: int) -> tuple[Line, ...]:
     )
     legend = joined(
         (
-            line(Span(f"█ {display_usd(amounts.spent)} spent", Tone.INFO)),
-            line(Span(f"▒ {display_usd(amounts.reserved)} reserved", Tone.WARN)),
-            line(f"░ {display_usd(amounts.left)} left of {display_usd(money.cap_usd)}"),
-            line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
-            line(f"+ {display_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
+            line(Span(f"█ {short_usd(amounts.spent)} spent", Tone.INFO)),
+            line(Span(f"▒ {short_usd(amounts.reserved)} reserved", Tone.WARN)),
+            line(f"░ {short_usd(amounts.left)} left of {display_usd(money.cap_usd)}"),
+            line(Span(f"{short_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
+            line(f"+ {short_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
         ),
         "  ",
     )

@@ -4,12 +4,11 @@ from datetime import datetime
 from decimal import Decimal
 from math import inf
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
-from nodus_tui.view_state.figures import forecast_text, seconds_between, span_text
+from nodus_tui.view_state.figures import forecast_text, seconds_between, short_usd, span_text
 from nodus_tui.view_state.run_columns import run_status
 
 WINDOW_SECONDS = 300.0
@@ -107,7 +106,7 @@ def pace_forms(pace: Pace, status: AgentGroupStatus, left: float | None, now: da
     headline has it, then the window, last what the forecast rests on. Empty where nothing is known.
     """
     burn, total = pace.burn(status, now), pace.at_the_end(status)
-    rate = line(Span(f"~{display_usd(burn[0])}/min", Tone.MARK)) if burn is not None else ()
+    rate = line(Span(f"~{short_usd(burn[0])}/min", Tone.MARK)) if burn is not None else ()
     window = line(muted(f" over {span_text(burn[1])}")) if burn is not None else ()
     end, basis, above = _end(status, total)
     rest = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
@@ -125,7 +124,7 @@ def _end(status: AgentGroupStatus, total: Decimal | None) -> tuple[Line, Line, L
         return (), (), ()
     over = total > status.money.cap_usd
     return (
-        line(Span(f"~{display_usd(total)} at the end", Tone.WARN if over else Tone.MARK)),
-        line(muted(f" if {status.pending} left cost {display_usd(status.mean_run_usd)} each")),
+        line(Span(f"~{short_usd(total)} at the end", Tone.WARN if over else Tone.MARK)),
+        line(muted(f" if {status.pending} left cost {short_usd(status.mean_run_usd)} each")),
         line(Span(", above the cap", Tone.WARN)) if over else (),
     )

@@ -51,13 +51,13 @@ def degrees(value: int | None) -> str:
 
 
 def rate_text(rate: float | None) -> str:
-    """Bytes a second in powers of ten: `0 B/s`, `1.2 kB/s`, `34 GB/s`."""
+    """Bytes a second: `0 B/s`, `1.2 KiB/s`, `34 GiB/s`."""
     if rate is None:
         return UNKNOWN
-    units = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
+    units = ("B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s")
     place = 0
     while rate >= 999.5 and place < len(units) - 1:
-        rate, place = rate / 1000, place + 1
+        rate, place = rate / 1024, place + 1
     return f"{rate:.0f} {units[place]}" if place == 0 or rate >= 9.95 else f"{rate:.1f} {units[place]}"
 
 

@@ -24,7 +24,18 @@ from nodus_tui.view_state.any_job import (
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import given_words, waiting_words
-from nodus_tui.view_state.figures import NOTHING, age_text, bar, clock_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.figures import (
+    NOTHING,
+    age_text,
+    bar,
+    clock_text,
+    column_span_text,
+    exact_span_text,
+    seconds_between,
+    share,
+    short_usd,
+    span_text,
+)
 from nodus_tui.view_state.files import size_text
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import job_after
@@ -57,8 +68,8 @@ def _took(job: AnyJob, now: datetime) -> Line:
     if status.started_at is None:
         return line(NOTHING)
     if status.ended_at is None:
-        return line(span_text(seconds_between(status.started_at, now)))
-    return line(exact_span_text(seconds_between(status.started_at, status.ended_at)))
+        return line(column_span_text(seconds_between(status.started_at, now), going=True))
+    return line(column_span_text(seconds_between(status.started_at, status.ended_at)))
 
 
 def _share_cell(job: AnyJob, now: datetime) -> Line:
@@ -225,7 +236,7 @@ def job_facts(job: AnyJob, now: datetime, width: int) -> tuple[Line, ...]:
     used = share(cost, cap)
     money = line(
         *bar(used, min(20, width // 5), Tone.WARN if used >= 0.9 else Tone.INFO),
-        f" {display_usd(cost)} of {display_usd(cap)}",
+        f" {short_usd(cost)} of {display_usd(cap)}",
         muted(f", {display_usd(status.rate_usd)} an hour"),
     )
     kept = sum(each.bytes for each in status.outputs)
@@ -285,7 +296,7 @@ def kill_job_question(job: AnyJob, now: datetime) -> Question:
     lines = (
         *((line(Span(bereft, Tone.WARN)),) if users else ()),
         line(how),
-        line(strong(f"{display_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
+        line(strong(f"{short_usd(cost_now(job, now))} is spent"), ". Its log and the outputs that are there are kept."),
     )
     return Question(f"Kill job {job.name}?", lines, "Kill")
 
@@ -311,7 +322,7 @@ def retry_job_question(job: AnyJob, now: datetime) -> Question:
     cost, cap = cost_now(job, now), cap_of(job)
     lines = (
         line(f"It begins attempt {job_status(job).attempt + 1} in its work folder as it is; its log goes on."),
-        line(strong(f"{display_usd(cost)} of {display_usd(cap)}"), " is spent; all attempts count under that cap."),
+        line(strong(f"{short_usd(cost)} of {display_usd(cap)}"), " is spent; all attempts count under that cap."),
     )
     return Question(f"Try {job.name} again?", lines, "Retry")
 
@@ -323,7 +334,7 @@ def extend_job_lines(job: AnyJob, now: datetime) -> tuple[Line, ...]:
         "MaxCostReached": "It goes on at once with its next attempt.",
     }.get(status.reason or "", "r begins its next attempt." if status.ended else "It is raised in place, and its end moves.")
     return (
-        line(f"{display_usd(cap_of(job))} is the cap; ", strong(f"{display_usd(cost_now(job, now))} is spent"), "."),
+        line(f"{display_usd(cap_of(job))} is the cap; ", strong(f"{short_usd(cost_now(job, now))} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line(onward),
     )

@@ -19,6 +19,7 @@ from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.boxes import cost_now as box_cost
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, cost_now, retry_problem
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.proposals import TYPE_COUNT_FROM, Question, proposed_cap
@@ -56,7 +57,7 @@ def _plan(verb: str, what: str, fit: Sequence[str], picked: int, lines: Sequence
 
 
 def _total(amounts: Sequence[Decimal]) -> str:
-    return display_usd(sum(amounts, Decimal(0)))
+    return short_usd(sum(amounts, Decimal(0)))
 
 
 def kill_runs(runs: Sequence[AgentRun]) -> Plan:

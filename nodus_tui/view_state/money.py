@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import GroupMoney
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
-from nodus_tui.view_state.figures import count_text
+from nodus_tui.view_state.figures import count_text, short_usd
 
 UNCONFIRMED = Span(" u", Tone.MARK)
 """The mark behind an amount of which a part is charged at its worst case."""
@@ -36,13 +36,13 @@ def money_parts(money: GroupMoney) -> MoneyParts:
 
 def usd_forms(amount: Decimal) -> tuple[str, ...]:
     """An amount from its usual text to ever fewer digits: each is true, and none is a longer one cut off."""
-    forms = [display_usd(amount)]
+    forms = [short_usd(amount)]
     if amount >= 100:
         dollars = int(amount.quantize(Decimal(1), rounding=ROUND_HALF_UP))
         forms += [f"${dollars:,}", f"${count_text(dollars)}"]
     elif 0 < amount < Decimal("0.01"):
         one_digit = amount.quantize(Decimal(1).scaleb(amount.adjusted()), rounding=ROUND_HALF_UP)
-        forms += [display_usd(one_digit), "<$0.01"]
+        forms += [short_usd(one_digit), "<$0.01"]
     return tuple(forms)
 
 
@@ -54,7 +54,7 @@ def usd_cell_forms(amount: Decimal, tone: Tone = Tone.PLAIN) -> tuple[Line, ...]
 def money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> Line:
     """An amount beside its cap; nearly used up is a warning."""
     mark = (UNCONFIRMED,) if unconfirmed else ()
-    return line(Span(display_usd(amount), _tone(amount, cap)), muted(f"/{display_usd(cap)}"), *mark)
+    return line(Span(short_usd(amount), _tone(amount, cap)), muted(f"/{display_usd(cap)}"), *mark)
 
 
 def shorter_money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> tuple[Line, ...]:

@@ -12,7 +12,7 @@ from nodus_tui.contract.resources.sweep import SWEEP_LABEL, Sweep
 from nodus_tui.view_state.any_job import KIND_WORDS, AnyJob, job_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line
-from nodus_tui.view_state.figures import clock_text
+from nodus_tui.view_state.figures import clock_text, short_usd
 from nodus_tui.view_state.pass_rates import pass_rate_words
 from nodus_tui.view_state.sweeps import sweep_status
 from nodus_tui.view_state.words import BUDGET_SIGNS, GROUP_SIGNS, JOB_SIGNS, VERDICT_SIGNS, Sign
@@ -51,7 +51,7 @@ class Notice:
     number: int
     """In the order in which they came."""
     at: datetime | None
-    """When it happened; None where only a later look showed it."""
+    """When it happened; None where nobody can tell."""
     glyph: str
     tone: Tone
     text: str
@@ -59,6 +59,8 @@ class Notice:
     kind: str = ""
     """Of what it is about; empty where that is nothing that can be gone to."""
     name: str = ""
+    at_latest: bool = False
+    """Whether it happened before that time: a later look showed it."""
 
     def line(self) -> Line:
         """Sign and sentence."""
@@ -81,7 +83,7 @@ def group_happening(group: AgentGroup) -> Happening | None:
     facts = status.message
     if status.phase is GroupPhase.COMPLETED:
         scored = pass_rate_words(status) if group.spec.evaluation is not None else f"{group.spec.cases} inputs answered"
-        facts = f"{scored}, {display_usd(status.money.model_usd)} spent"
+        facts = f"{scored}, {short_usd(status.money.model_usd)} spent"
     return Happening(GROUP_SIGNS[status.phase], _sentence("group", group.name, _GROUP_VERBS[status.phase], facts))
 
 
@@ -93,7 +95,7 @@ def sweep_happening(sweep: Sweep) -> Happening | None:
     facts = status.message
     if status.phase is GroupPhase.COMPLETED:
         broken = f", {status.failed} of them broken" if status.failed else ""
-        facts = f"{status.ended} of {status.cells} cells have ended{broken}, {display_usd(status.cost_usd)} spent"
+        facts = f"{status.ended} of {status.cells} cells have ended{broken}, {short_usd(status.cost_usd)} spent"
     return Happening(GROUP_SIGNS[status.phase], _sentence("sweep", sweep.name, _GROUP_VERBS[status.phase], facts))
 
 
@@ -102,7 +104,7 @@ def job_happening(job: AnyJob) -> Happening | None:
     status = job_status(job)
     if status.phase not in _JOB_VERBS or SWEEP_LABEL in job.metadata.labels:
         return None
-    cost = f"{display_usd(status.cost_usd)} spent" if status.ended else ""
+    cost = f"{short_usd(status.cost_usd)} spent" if status.ended else ""
     facts = ", ".join(part for part in (status.message, cost) if part)
     return Happening(JOB_SIGNS[status.phase], _sentence(KIND_WORDS[job.kind], job.name, _JOB_VERBS[status.phase], facts))
 
@@ -112,7 +114,7 @@ def budget_happening(budget: Budget, percent: int) -> Happening:
     blocks = budget.status is not None and budget.status.blocking
     spent = budget.status.spent_usd if budget.status is not None else budget.spec.limit_usd
     tone = BUDGET_SIGNS["blocking" if blocks else "over"].tone if percent >= _FULL else Tone.WARN
-    facts = f"{display_usd(spent)} of {display_usd(budget.spec.limit_usd)} is spent"
+    facts = f"{short_usd(spent)} of {display_usd(budget.spec.limit_usd)} is spent"
     return Happening(Sign("!", "Threshold", tone), f"budget {budget.name} has reached {percent}%: {facts}")
 
 

@@ -42,7 +42,7 @@ _BY_WEIGHT = (Tone.BAD, Tone.WARN)
 
 
 def _time(notice: Notice, now: datetime) -> Line:
-    return line(muted(clock_text(notice.at, now))) if notice.at is not None else line(NOTHING)
+    return line(muted(("≤ " if notice.at_latest else "") + clock_text(notice.at, now))) if notice.at is not None else line(NOTHING)
 
 
 NOTICE_COLUMNS: tuple[Column[Notice], ...] = (
@@ -83,6 +83,8 @@ class NoticesState:
         self.rows: Rows[Notice] = Rows(NOTICE_COLUMNS, sort="at", descending=True)
         self.cursor = -1
         self.loaded = False
+        self.looked_at: datetime | None = None
+        """When the snapshot was asked for that `load` is given: what became so while nobody listened did before that."""
         self.unread = 0
         """Told since the list of all was last looked at."""
         self._phases: dict[tuple[str, str], str] = {}
@@ -167,7 +169,9 @@ class NoticesState:
             self._add(burst_happening(count, groups, str(event.status.get("message", ""))), event.at, *about)
 
     def _add(self, happening: Happening, at: datetime | None, kind: str = "", name: str = "") -> Notice:
-        notice = Notice(self._count, at, happening.sign.glyph, happening.sign.tone, happening.text, kind, name)
+        when = at or self.looked_at
+        late = at is None and when is not None
+        notice = Notice(self._count, when, happening.sign.glyph, happening.sign.tone, happening.text, kind, name, late)
         self._count += 1
         self.unread += 1
         self.rows.put(str(notice.number), notice)
@@ -188,7 +192,7 @@ class NoticesState:
         """Tell in one line what ended between two visits of a person."""
         text = away_text(self._groups.items(), self._jobs.items(), self._sweeps.items(), since=since, now=now)
         if text:
-            self._unrung.remove(self._add(Happening(_AWAY, text), None))
+            self._unrung.remove(self._add(Happening(_AWAY, text), now))
 
     # Telling
 

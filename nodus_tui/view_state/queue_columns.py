@@ -147,5 +147,7 @@ def _end_line(waiter: Waiter, now: datetime, key: KeyNamer) -> Line:
 
 def _remedy(waiter: Waiter, key: KeyNamer) -> str:
     if waiter.kind == "AgentRun" and waiter.reason == "MaxCostReached":
-        return f"{key('open')} opens it, {key('extend')} there gives it a higher cap" if not waiter.is_bundle else "a higher cap frees it"
+        if waiter.is_bundle or not key("extend"):
+            return "a higher cap frees it"
+        return f"{key('open')} opens it, {key('extend')} there gives it a higher cap"
     return f"{key('open')} opens it and says what frees it"

@@ -11,7 +11,7 @@ from nodus_tui.statistics.coverage import cost_each
 from nodus_tui.statistics.pass_rate import TaskCount, summary_of_counts
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, count_text, exact_span_text
+from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import pass_rate_cell, shorter_pass_rate_cells
@@ -165,7 +165,7 @@ def _seconds(task: TaskCases) -> float | None:
 
 def _time(task: TaskCases, _now: datetime) -> Line:
     seconds = _seconds(task)
-    return line(NOTHING if seconds is None else exact_span_text(seconds))
+    return line(NOTHING if seconds is None else column_span_text(seconds))
 
 
 def _tokens(task: TaskCases) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from nodus_tui.statistics.format import interval_words, pass_rate_text
 from nodus_tui.statistics.pass_rate import PassRateSummary, summary_of_counts
 from nodus_tui.view_state.campaigns import group_title, group_why, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.figures import clock_text, percent_text
+from nodus_tui.view_state.figures import clock_text, percent_text, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
@@ -232,10 +232,10 @@ class ResultsState:
         money, tally = status_of(group).money, self.tally()
         each = cost_each_words(money.model_usd, scored=tally.summary.scored, correct=tally.correct)
         parts = (
-            line(strong(display_usd(money.model_usd)), muted(f" of {display_usd(money.cap_usd)} on models")),
+            line(strong(short_usd(money.model_usd)), muted(f" of {display_usd(money.cap_usd)} on models")),
             line(each),
-            line(Span(f"{display_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
-            line(f"+ {display_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
+            line(Span(f"{short_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
+            line(f"+ {short_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
         )
         return _labelled("cost", joined(parts))
 

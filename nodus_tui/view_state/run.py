@@ -7,7 +7,7 @@ from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSandbox, Transcript
 from nodus_tui.view_state.call_columns import CALL_COLUMNS
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, share, span_text
+from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, share, short_usd, span_text
 from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of
@@ -118,13 +118,13 @@ class RunState:
     def _money_line(self, run: AgentRun, width: int) -> Line:
         status = run_status(run)
         cap = run.spec.max_cost_usd
-        parts: list[Line] = [money_of(status.cost_usd, cap) if cap is not None else line(display_usd(status.cost_usd))]
+        parts: list[Line] = [money_of(status.cost_usd, cap) if cap is not None else line(short_usd(status.cost_usd))]
         if status.in_flight_usd:
-            parts.append(line(Span(f"{display_usd(status.in_flight_usd)} in flight at most", Tone.INFO)))
+            parts.append(line(Span(f"{short_usd(status.in_flight_usd)} in flight at most", Tone.INFO)))
         if status.carried_usd:
-            parts.append(line(muted(f"{display_usd(status.carried_usd)} carried over")))
+            parts.append(line(muted(f"{short_usd(status.carried_usd)} carried over")))
         if status.unconfirmed_usd:
-            parts.append(line(Span(f"{display_usd(status.unconfirmed_usd)} unconfirmed", Tone.MARK)))
+            parts.append(line(Span(f"{short_usd(status.unconfirmed_usd)} unconfirmed", Tone.MARK)))
         parts.append(line(f"{count_text(status.input_tokens)} in, {count_text(status.output_tokens)} out"))
         if width >= ROOMY and self.transcript is not None and self.transcript.price_source:
             parts.append(line(muted(f"price: {self.transcript.price_source}")))
@@ -142,7 +142,7 @@ class RunState:
             waits = "It is " if status.phase is RunPhase.INTERRUPTED else "It waits for "
             lines.append((muted("It ended: " if status.phase.ended else waits), *why))
         elif status.phase is RunPhase.RUNNING and status.in_flight_usd:
-            lines.append(line(f"Its first call is under way and costs {display_usd(status.in_flight_usd)} at most."))
+            lines.append(line(f"Its first call is under way and costs {short_usd(status.in_flight_usd)} at most."))
         lines.extend(self._needs(self.run))
         return tuple(lines)
 
@@ -153,9 +153,8 @@ class RunState:
         cap = display_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
         if status.needed_cap_usd is not None:
             least = f"${usd_text(status.needed_cap_usd)}"
-            return (
-                line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap} ({self.key('extend')} extends it)")),
-            )
+            extends = f" ({key} extends it)" if (key := self.key("extend")) else ""
+            return (line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap}{extends}")),)
         if status.phase is RunPhase.PENDING and run.spec.max_cost_usd is not None:
             return (line("To start it needs a slot, and ", strong(cap), " of the group's cap to set aside."),)
         return ()
@@ -183,7 +182,7 @@ def sandbox_line(box: RunSandbox, width: int, now: datetime) -> Line:
         state = line(Span(f"► running{since}", Tone.INFO))
     else:
         state = line(f"■ {exact_span_text(box.seconds)}, stopped")
-    cost = line(display_usd(box.cost_usd), muted(" apart from models"))
+    cost = line(short_usd(box.cost_usd), muted(" apart from models"))
     engine = line(box.engine or "for grading", *((Span(" weaker isolation", Tone.MARK),) if box.isolation == "weaker" else ()))
     if width < ROOMY:
         return (muted("sandbox "), *joined((engine, state, cost)))

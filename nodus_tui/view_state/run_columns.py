@@ -10,7 +10,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import until_text
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, count_text, exact_span_text, seconds_between, share, span_text
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, column_span_text, count_text, seconds_between, share
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
@@ -164,14 +164,15 @@ def queue_seconds(run: AgentRun, now: datetime) -> float:
 def _time_cell(run: AgentRun, now: datetime) -> Line:
     status = run_status(run)
     if status.duration_seconds is not None:
-        return line(exact_span_text(status.duration_seconds))
+        return line(column_span_text(status.duration_seconds))
     if status.started_at is not None:
-        return line(Span(span_text(run_seconds(run, now)), Tone.INFO))
+        return line(Span(column_span_text(run_seconds(run, now), going=status.rested_at is None), Tone.INFO))
     return line(NOTHING)
 
 
 def _queued_cell(run: AgentRun, now: datetime) -> Line:
-    return line(muted(span_text(queue_seconds(run, now))))
+    waits = run_status(run).started_at is None and not run_status(run).phase.ended
+    return line(muted(column_span_text(queue_seconds(run, now), going=waits)))
 
 
 def _verdict_sort(run: AgentRun) -> int | None:

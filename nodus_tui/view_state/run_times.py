@@ -100,7 +100,7 @@ def _under_way(run: AgentRun, transcript: Transcript, now: datetime) -> float:
 
 
 def time_lines(parts: Sequence[TimePart], width: int, *, ended: bool) -> tuple[Line, ...]:
-    """The bar with its legend; where there is no room for both, the legend. Figures of what goes on are coarse, for they move."""
+    """The bar with its legend, in two lines where one has no room for both. Figures of what goes on are coarse, for they move."""
     if not parts:
         return ()
     label = muted("time".ljust(_LABEL))
@@ -108,10 +108,10 @@ def time_lines(parts: Sequence[TimePart], width: int, *, ended: bool) -> tuple[L
     room = width - _LABEL
     legend = next((form for form in _legends(told, ended=ended) if line_width(form) <= room), ())
     beside = room - line_width(legend) - 2
+    shares = tuple((round(each.seconds * 1000), each.kind.tone, each.kind.glyph) for each in told)
     if beside < _SHORTEST_BAR:
-        return ((label, *legend),)
-    bar = segments(tuple((round(each.seconds * 1000), each.kind.tone, each.kind.glyph) for each in told), min(_LONGEST_BAR, beside))
-    return ((label, *bar, Span("  "), *legend),)
+        return ((label, *segments(shares, max(1, room))), (Span(" " * _LABEL), *legend))
+    return ((label, *segments(shares, min(_LONGEST_BAR, beside)), Span("  "), *legend),)
 
 
 def _legends(told: Sequence[TimePart], *, ended: bool) -> Iterator[Line]:

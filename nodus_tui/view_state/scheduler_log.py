@@ -146,13 +146,16 @@ def lag_text(milliseconds: float) -> str:
     return f"≤ {step} ms" if step is not None else f"{milliseconds / 1000:.0f} s"
 
 
+_MIB, _GIB = 1 << 20, 1 << 30
+
+
 def bytes_text(count: int | None) -> str:
-    """`12 MB`, in steps that do not flicker."""
+    """`12 MiB`, in steps that do not flicker."""
     if count is None:
         return "?"
-    if count < 10_000_000:
-        return f"{count / 1_000_000:.1f} MB"
-    return f"{round(count / 1_000_000):,} MB" if count < 10_000_000_000 else f"{count / 1_000_000_000:,.0f} GB"
+    if count < 10 * _MIB:
+        return f"{count / _MIB:.1f} MiB"
+    return f"{round(count / _MIB):,} MiB" if count < 10 * _GIB else f"{count / _GIB:,.0f} GiB"
 
 
 def scheduler_lines(state: SchedulerLogState, now: datetime) -> tuple[Line, ...]:

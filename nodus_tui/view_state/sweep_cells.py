@@ -18,7 +18,7 @@ from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
 from nodus_tui.view_state.campaigns import ended_cases, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, clock_text, exact_span_text, seconds_between, span_text
+from nodus_tui.view_state.figures import NOTHING, clock_text, column_span_text, seconds_between, short_usd
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.jobs import cost_now
 from nodus_tui.view_state.money import money_of, shorter_money_of
@@ -139,8 +139,8 @@ def took_text(item: CellNow, now: datetime) -> str:
     if cell.started_at is None:
         return ""
     if cell.ended_at is None:
-        return span_text(seconds_between(cell.started_at, now))
-    return exact_span_text(seconds_between(cell.started_at, cell.ended_at))
+        return column_span_text(seconds_between(cell.started_at, now), going=True)
+    return column_span_text(seconds_between(cell.started_at, cell.ended_at))
 
 
 def why_text(cell: SweepCell) -> str:
@@ -259,7 +259,7 @@ def cell_facts(item: CellNow, pool: PooledCells | None, now: datetime) -> tuple[
             line(
                 muted(f"together ({shared}{len(pool.cells)} cells): "),
                 _rate_words(pool.rate, ended=cell.phase.ended),
-                muted(f", {display_usd(pool.cost_usd)}"),
+                muted(f", {short_usd(pool.cost_usd)}"),
             )
         )
     why = why_text(cell)
@@ -273,8 +273,8 @@ def _figures(item: CellNow, now: datetime) -> Line:
     return joined(
         (
             *(scores or ((came,) if cell.launched else ())),
-            line(f"{display_usd(item.cost(now))} of {display_usd(cell.cap_usd)}"),
-            line(muted(f"+ {display_usd(cell.sandbox_usd)} sandboxes")) if cell.sandbox_usd else (),
+            line(f"{short_usd(item.cost(now))} of {display_usd(cell.cap_usd)}"),
+            line(muted(f"+ {short_usd(cell.sandbox_usd)} sandboxes")) if cell.sandbox_usd else (),
             line(muted(f"{'took' if cell.ended_at else 'goes for'} {took}")) if took else (),
             line(muted(f"started {clock_text(cell.started_at, now)}")) if cell.started_at is not None else (),
         )

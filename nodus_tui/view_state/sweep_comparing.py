@@ -2,17 +2,17 @@
 
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.results import PairedDifference
 from nodus_tui.contract.sweep_results import PooledCells
 from nodus_tui.statistics.comparing import compared, difference_text, means_of_pool, solved_text
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.sweep_cells import CellNow, axes_words, outcome_forms, took_text
 
 
 def _side(item: CellNow, now: datetime) -> tuple[Line, ...]:
     took = took_text(item, now)
-    figures = joined((outcome_forms(item, now)[0], line(display_usd(item.cost(now))), line(muted(took)) if took else ()))
+    figures = joined((outcome_forms(item, now)[0], line(short_usd(item.cost(now))), line(muted(took)) if took else ()))
     return line(strong(item.name), muted(f"  {axes_words(item.cell)}")), line("  ", *figures)
 
 

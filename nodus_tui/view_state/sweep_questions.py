@@ -7,6 +7,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.view_state.cells import Line, line, muted, strong
+from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.proposals import TYPE_COUNT_FROM, Question, proposed_cap
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweeps import sweep_status
@@ -24,7 +25,7 @@ def kill_sweep_question(sweep: Sweep) -> Question:
     lines = (
         line(strong(f"{unfinished} of {_cells(status.cells)}"), " have not ended; those that were not launched never are."),
         line(going or "No cell is going."),
-        line(muted(f"What was scored is kept, and {display_usd(status.cost_usd)} is spent. A retry goes on with killed cells.")),
+        line(muted(f"What was scored is kept, and {short_usd(status.cost_usd)} is spent. A retry goes on with killed cells.")),
     )
     typed = str(unfinished) if unfinished >= TYPE_COUNT_FROM else ""
     return Question(f"Kill sweep {sweep.name}?", lines, f"Kill {unfinished}", typed)
@@ -38,7 +39,7 @@ def kill_cell_question(item: CellNow) -> Question:
     else:
         what = (
             line("It is asked to end; what has not ended after its grace is killed."),
-            line(muted(f"{display_usd(cell.cost_usd)} is spent.")),
+            line(muted(f"{short_usd(cell.cost_usd)} is spent.")),
         )
     return Question(f"Kill cell {cell.name}?", (*what, line(muted("A retry of the sweep's cells runs it again."))), "Kill")
 
@@ -50,7 +51,7 @@ def retry_sweep_question(sweep: Sweep) -> Question:
         f"Retry {_cells(status.failed)} of {sweep.name}?",
         (
             line(strong(_cells(status.failed)), " ended killed, failed or with cases unscored. Verdicts stand and are not run again."),
-            line(f"Each waits for a place and for room under the sweep's cap: {display_usd(status.left_usd)} is left of it."),
+            line(f"Each waits for a place and for room under the sweep's cap: {short_usd(status.left_usd)} is left of it."),
         ),
         f"Retry {status.failed}",
     )
@@ -60,7 +61,7 @@ def sweep_cap_lines(sweep: Sweep) -> tuple[Line, ...]:
     """What stands beside the question for a sweep's new cap."""
     status = sweep_status(sweep)
     return (
-        line(f"{display_usd(status.cap_usd)} is the cap; ", strong(f"{display_usd(status.cost_usd)} is spent"), "."),
+        line(f"{display_usd(status.cap_usd)} is the cap; ", strong(f"{short_usd(status.cost_usd)} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("It is raised in place. Cells that wait for money start at once, where a place is free."),
     )
@@ -81,5 +82,5 @@ def cell_cap_lines(item: CellNow, sweep: Sweep) -> tuple[Line, ...]:
     return (
         line(f"{display_usd(cell.cap_usd)} is the cap of {cell.name}."),
         *((line(muted(cell.message)),) if cell.message else ()),
-        line("It must fit under what the sweep has left: ", strong(display_usd(status.left_usd)), f" of {display_usd(status.cap_usd)}."),
+        line("It must fit under what the sweep has left: ", strong(short_usd(status.left_usd)), f" of {display_usd(status.cap_usd)}."),
     )

@@ -19,6 +19,7 @@ from nodus_tui.view_state.figures import (
     seconds_between,
     segments,
     share,
+    short_usd,
 )
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import sweep_after
@@ -255,7 +256,9 @@ def resting(sweep: Sweep) -> bool:
 def sweep_why(sweep: Sweep, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """Why a sweep is as it is, and which key changes that; nothing where there is nothing to say beside its phase."""
     sign = GROUP_SIGNS[sweep_status(sweep).phase]
-    sentence = ": ".join(part for part in (sweep_status(sweep).message, f"{key('resume')} lets it go on" if resting(sweep) else "") if part)
+    sentence = ": ".join(
+        part for part in (sweep_status(sweep).message, f"{key('resume')} lets it go on" if resting(sweep) and key("resume") else "") if part
+    )
     return (line(Span(f"{sign.glyph} {sentence}", sign.tone)),) if sentence else ()
 
 
@@ -269,10 +272,10 @@ def money_line(sweep: Sweep, width: int) -> Line:
         (nano_from_usd(status.left_usd), Tone.TRACK, "░"),
     )
     claimed = (
-        line(Span(f"█ {display_usd(status.cost_usd)} spent", Tone.INFO)),
-        line(Span(f"▒ {display_usd(reserved)} reserved", Tone.WARN)),
+        line(Span(f"█ {short_usd(status.cost_usd)} spent", Tone.INFO)),
+        line(Span(f"▒ {short_usd(reserved)} reserved", Tone.WARN)),
     )
-    left = f"░ {display_usd(status.left_usd)} left"
+    left = f"░ {short_usd(status.left_usd)} left"
     whole = joined((*claimed, line(f"{left} of {display_usd(status.cap_usd)}")), "  ")
     return _barred("money", parts, whole, joined((*claimed, line(left)), " "), width)
 

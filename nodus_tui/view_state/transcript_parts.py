@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
 
-from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import CallState
 from nodus_tui.contract.resources.agent_run import CallRecord, ToolCallRecord, ToolResultRecord, Transcript, TranscriptTurn
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.figures import count_text, exact_span_text, seconds_between
+from nodus_tui.view_state.figures import count_text, exact_span_text, seconds_between, short_usd
 from nodus_tui.view_state.lazy_text import Piece, cut_text
 from nodus_tui.view_state.markdown import code_blocks
 from nodus_tui.view_state.markdown_pieces import MarkdownPiece, code_text_lines, markdown_pieces, piece_lines, text_lines
@@ -170,13 +169,13 @@ def call_words(call: CallRecord, tries: Sequence[CallRecord]) -> tuple[Line, ...
     lost = [each.cost_usd for each in tries if each.number != call.number and each.state == CallState.UNCONFIRMED.value]
     return (
         line(muted(f"call {call.number}")),
-        line(Span(f"{display_usd(call.cost_usd)} unconfirmed", Tone.MARK))
+        line(Span(f"{short_usd(call.cost_usd)} unconfirmed", Tone.MARK))
         if call.state == CallState.UNCONFIRMED.value
-        else line(muted(display_usd(call.cost_usd))),
+        else line(muted(short_usd(call.cost_usd))),
         line(muted(token_words(call))),
         line(muted(exact_span_text(seconds_between(call.started_at, call.ended_at)))) if call.ended_at is not None else (),
         line(Span(f"try {call.attempt}", Tone.WARN)) if call.attempt > 1 else (),
-        line(Span(f"{display_usd(sum(lost, Decimal(0)))} unconfirmed before", Tone.MARK)) if lost else (),
+        line(Span(f"{short_usd(sum(lost, Decimal(0)))} unconfirmed before", Tone.MARK)) if lost else (),
     )
 
 

@@ -116,7 +116,7 @@ VIEWS: tuple[ViewEntry, ...] = (
     ViewEntry(
         View.BUDGETS,
         "Budgets",
-        _TABLE,
+        _TABLE | {Trait.OPENS},
         screen="nodus_tui.screens.budgets:BudgetsScreen",
         key="B",
         help="Show all budgets: what is spent of each, and which block.",

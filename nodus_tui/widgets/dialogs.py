@@ -76,7 +76,7 @@ class ConfirmDialog(AskingScreen[bool]):
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
             if self.question.typed:
-                entry = TextEntry(id="typed", placeholder=self.question.typed)
+                entry = TextEntry(id="typed")
                 entry.cursor_blink = False
                 yield entry
                 yield SpanBlock(widget_id="problem")

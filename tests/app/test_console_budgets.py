@@ -47,9 +47,11 @@ async def test_budgets_are_listed_and_the_campaigns_say_that_one_blocks(size: tu
         await press(app, pilot, "slash", *"trial", "enter")
         assert "watch" not in words_of(app)
         await press(app, pilot, "escape")
+        assert "watch" in words_of(app), "the first Escape takes the filter away"
+        await press(app, pilot, "enter")
+        assert "stands below" in words_of(app)
+        await press(app, pilot, "escape")
         assert "fleet" in words_of(app)
-        await press(app, pilot, "B")
-        assert "watch" in words_of(app)
 
 
 async def test_a_threshold_is_told_once_in_whatever_view_is_open() -> None:

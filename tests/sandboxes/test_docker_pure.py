@@ -129,10 +129,10 @@ def test_a_pull_is_told_in_few_lines() -> None:
     told.hear({"status": "Already exists", "id": "b"})
     told.hear({"status": "Status: Downloaded newer image"})
     assert said[0] == "pulling image:1"
-    assert said[1] == "pulling image:1: 0 of 2 layers, 1.0 of 10.0 MB"
+    assert said[1] == "pulling image:1: 0 of 2 layers, 1.0 of 9.5 MiB"
     assert said[-3:] == [
-        "pulling image:1: 1 of 2 layers, 10.0 of 10.0 MB",
-        "pulling image:1: 2 of 2 layers, 10.0 of 10.0 MB",
+        "pulling image:1: 1 of 2 layers, 9.5 of 9.5 MiB",
+        "pulling image:1: 2 of 2 layers, 9.5 of 9.5 MiB",
         "pulled image:1",
     ]
     assert len(said) <= 15

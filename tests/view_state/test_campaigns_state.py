@@ -7,7 +7,7 @@ from console_records import NOW, START, changed, created, group, snapshot
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import Coverage
-from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS, CampaignsState, group_detail, seconds_left, status_of
+from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS, CampaignsState, finished_cases, group_detail, seconds_left, status_of
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
 
@@ -82,3 +82,12 @@ def test_the_detail_says_why_first() -> None:
     lines = [plain(each) for each in group_detail(group(phase=GroupPhase.STALLED, message="raise the cap by $0.54"), NOW)]
     assert lines[0] == "‖ raise the cap by $0.54"
     assert "40/100 scored" in lines[1]
+
+
+def test_a_forecast_goes_by_cases_that_came_to_their_own_ends() -> None:
+    known = {"pending": 50, "started_at": NOW - timedelta(seconds=100), "verdicts": {"Correct": 8, "InfrastructureFailure": 2}}
+    status = status_of(group(**{**known, "pending": 90}))
+    assert (finished_cases(status), seconds_left(status, NOW)) == (10, 900)
+    killed = {**known, "verdicts": {**known["verdicts"], "Killed": 38, "BudgetExceeded": 2}}
+    assert (finished_cases(status_of(group(**killed))), seconds_left(status_of(group(**killed)), NOW)) == (10, 500)
+    assert seconds_left(status_of(group(**{**known, "pending": 60, "verdicts": {"Correct": 2, "Killed": 38}})), NOW) is None

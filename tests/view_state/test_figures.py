@@ -1,6 +1,7 @@
 """Figures: nothing rounds to what it is not, and bars fill exactly their width."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from nodus_tui.text import width_of
 from nodus_tui.view_state.cells import Span, Tone, cut_line, line, line_width, plain
-from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, segments, span_text
+from nodus_tui.view_state.figures import bar, clock_text, column_span_text, count_text, exact_span_text, segments, short_usd, span_text
 
 NOW = datetime(2026, 3, 14, 14, 3, 10, tzinfo=timezone(timedelta(hours=1)))
 
@@ -89,3 +90,39 @@ def test_segments_take_their_width_and_show_every_part_that_fits(counts: list[in
 def test_cutting_a_line_keeps_its_width(texts: list[str], width: int) -> None:
     spans = cut_line(line(*(Span(text, Tone.BAD) for text in texts)), width)
     assert sum(width_of(span.text) for span in spans) <= width
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        ("0", "$0.00"),
+        ("0.000000011", "<$0.0001"),
+        ("0.00009", "<$0.0001"),
+        ("0.0001", "$0.0001"),
+        ("0.00033", "$0.00033"),
+        ("12.5", "$12.50"),
+    ],
+)
+def test_sums_too_small_to_read_are_told_as_such_and_never_as_nothing(amount: str, text: str) -> None:
+    assert short_usd(Decimal(amount)) == text
+
+
+def test_spans_of_a_column_have_one_notation_and_growing_ones_move_every_ten_seconds() -> None:
+    assert [column_span_text(seconds) for seconds in (0, 0.4, 18.44, 59.6, 245, 3599.6, 3720)] == [
+        "0s",
+        "<1s",
+        "18s",
+        "1m00s",
+        "4m05s",
+        "1h00m",
+        "1h02m",
+    ]
+    assert [column_span_text(seconds, going=True) for seconds in (0.4, 9.9, 59.9, 61, 69.9, 70, 3725)] == [
+        "<1s",
+        "9s",
+        "59s",
+        "1m00s",
+        "1m00s",
+        "1m10s",
+        "1h02m",
+    ]

@@ -184,5 +184,5 @@ def test_times_come_from_the_argument_only() -> None:
     later = NOW + timedelta(minutes=5)
     column = next(column for column in RUN_COLUMNS if column.key == "time")
     item = state.rows.item("fleet-0004-a1")
-    assert plain(column.cell(item, NOW)) == "1m"
-    assert plain(column.cell(item, later)) == "6m"
+    assert plain(column.cell(item, NOW)) == "1m10s"
+    assert plain(column.cell(item, later)) == "6m10s"

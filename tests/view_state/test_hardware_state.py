@@ -91,10 +91,10 @@ def test_sparklines(samples: tuple[int | None, ...], width: int, shown: str) -> 
         (None, "–"),
         (0, "0 B/s"),
         (999.4, "999 B/s"),
-        (999.9, "1.0 kB/s"),
-        (12_400_000, "12 MB/s"),
-        (9_949_000, "9.9 MB/s"),
-        (8e16, "80000 TB/s"),
+        (999.9, "1.0 KiB/s"),
+        (12_400_000, "12 MiB/s"),
+        (9_949_000, "9.5 MiB/s"),
+        (8e16, "72760 TiB/s"),
     ],
 )
 def test_rates(rate: float | None, shown: str) -> None:

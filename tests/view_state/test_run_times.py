@@ -84,9 +84,10 @@ def test_a_run_of_an_earlier_version_tells_what_it_knows() -> None:
 def test_bar_and_figures_fit_any_width() -> None:
     parts = time_parts(ended(), tool_conversation("x"), at(999))
     for width in range(30, 200):
-        [told] = time_lines(parts, width, ended=True)
-        assert line_width(told) <= width
-        assert "tools 2m" in plain(told)
+        told = time_lines(parts, width, ended=True)
+        assert all(line_width(each) <= width for each in told)
+        assert "tools 2m" in plain(told[-1])
+        assert "┼" in plain(told[0])[7:], "the bar is there at any width"
     [wide] = time_lines(parts, 199, ended=True)
     for kind in ("queue 3.0s", "prep 2.0s", "model 2.3s", "rate limit 4.0s", "tools 2m01s", "grading 1.0s", "at rest 10.0s"):
         assert kind in plain(wide)

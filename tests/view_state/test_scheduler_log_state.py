@@ -57,6 +57,6 @@ def test_words_are_marked_and_lines_with_them_counted() -> None:
 
 def test_figures_are_told_in_steps_that_do_not_flicker() -> None:
     assert [lag_text(each) for each in (0.2, 1.0, 1.1, 130, 4_000, 9_000)] == ["≤ 1 ms", "≤ 1 ms", "≤ 2 ms", "≤ 200 ms", "≤ 5000 ms", "9 s"]
-    assert [bytes_text(each) for each in (None, 120_000, 81_400_000, 70_000_000_000)] == ["?", "0.1 MB", "81 MB", "70 GB"]
+    assert [bytes_text(each) for each in (None, 120_000, 81_400_000, 70_000_000_000)] == ["?", "0.1 MiB", "78 MiB", "65 GiB"]
     assert "!" in plain(lag_line(LoopLag(median_ms=1, p99_ms=1500, most_ms=1500, seconds=60)))
     assert lag_line(None) == ()

@@ -119,7 +119,7 @@ def test_jobs_of_one_axis_are_a_table_with_their_own_column() -> None:
     shown = [column.title for column in state.rows.columns]
     assert shown[2:5] == ["RATE", "PHASE", "OUTCOME"]
     ended, going, waits = (plain(outcome_forms(state.rows.item(f"rates-{place}"), NOW)[0]) for place in (1, 2, 3))
-    assert (ended, going, waits) == ("exit 0", "10m", "waits for one of 1 place (maxParallel)")
+    assert (ended, going, waits) == ("exit 0", "10m00s", "waits for one of 1 place (maxParallel)")
     assert state.rows.item("rates-2").cost(NOW) > 0, "its time at its rate"
     assert state.begun() is None, "a job does not tell how far it is"
 

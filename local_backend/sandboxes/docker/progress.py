@@ -6,7 +6,7 @@ from typing import Any
 from local_backend.sandboxes.interface import Progress
 
 _DONE = ("Pull complete", "Already exists")
-_MEGABYTE = 1_000_000
+_MIB = 1 << 20
 
 
 class PullProgress:
@@ -46,7 +46,7 @@ class PullProgress:
         size = sum(each[1] for each in self._layers.values())
         state = (len(self._done), 10 * here // size if size else 0)
         if state != self._told and (self._told is not None or any(state)):
-            amount = f", {here / _MEGABYTE:.1f} of {size / _MEGABYTE:.1f} MB" if size else ""
+            amount = f", {here / _MIB:.1f} of {size / _MIB:.1f} MiB" if size else ""
             self._say(f"pulling {self._image}: {len(self._done)} of {len(self._layers)} layers{amount}")
         self._told = state
 

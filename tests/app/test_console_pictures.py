@@ -5,16 +5,15 @@
 """
 
 import os
-import re
 from pathlib import Path
 
 import pytest
 from console_driver import console
 from console_stops import STOPS, Stop, go_to
 from pictures import picture
-from test_console_journeys import SPEC
+from shots import slug
+from spec_workspace import spec_workspace
 
-from nodus_tui.authoring.templates import TEMPLATES
 from nodus_tui.contract.configuration import ConsoleSettings
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 
@@ -34,30 +33,14 @@ def compare(name: str, shown: str) -> None:
     assert shown == path.read_text(encoding="utf-8"), name
 
 
-def slug(stop: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", stop.lower())
-
-
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in somebody's home with a few spec files in it, and two examples elsewhere: the same on every machine."""
-    folder, examples = tmp_path / "evaluations", tmp_path / "shipped" / "examples"
-    texts = {
-        folder / "hello-simulated.yaml": SPEC.read_text(encoding="utf-8"),
-        folder / "broken.yaml": TEMPLATES["AgentGroup"].replace("tasks: 20", "tasks: many").replace("  agent: my-agent\n", ""),
-        folder / "budgets" / "month.yaml": TEMPLATES["Budget"],
-        folder / "nightly" / "agents.yaml": f"{TEMPLATES['Agent']}---\n{TEMPLATES['AgentGroup']}",
-        examples / "jobs" / "hello.yaml": TEMPLATES["Job"],
-        examples / "sandbox.yaml": TEMPLATES["Sandbox"],
-    }
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    (folder / "latin.yaml").write_bytes(TEMPLATES["Agent"].encode() + b"# \xe9\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: examples)
-    monkeypatch.chdir(folder)
-    return folder
+    """Where the console is started, with a few spec files in it: the same on every machine."""
+    made = spec_workspace(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: made.examples)
+    monkeypatch.chdir(made.folder)
+    return made.folder
 
 
 @pytest.mark.usefixtures("workspace")

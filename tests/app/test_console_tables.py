@@ -30,7 +30,7 @@ async def test_columns_are_chosen_shown_at_once_and_remembered(tmp_path: Path) -
         assert titles(app).split()[:2] == ["PHASE", "CASE▲"]
         assert "TASK" not in titles(app)
     assert json.loads((tmp_path / "console.json").read_text())["columns"]["group"]["chosen"][:2] == ["phase", "case"]
-    async with console(fleet(), size=(120, 40), state_folder=tmp_path) as (app, pilot):
+    async with console(fleet(), size=(120, 40), state_folder=tmp_path, first_view="campaigns") as (app, pilot):
         await press(app, pilot, "enter")
         assert titles(app).split()[:2] == ["PHASE", "CASE▲"]
 

@@ -4,16 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
+import psutil
 import pytest
 from docker_engines import user_engine
 from stand_in_hub import COMMIT, REPOSITORY, hub
 from training_place import TrainingPlace, log_of, output, until
 
+from local_backend.jobs.order import read_report
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
 from local_backend.training.runtime import find, look
-from nodus_tui.contract.actions import Kill, RetryJob
+from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
 from nodus_tui.contract.configuration import EvaluateSettings
 
 pytestmark = pytest.mark.timeout(240)
@@ -111,6 +114,37 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
         by_metric = {each.metric: each for each in second.scores}
         assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 40)
         assert second.cost_usd > first.cost_usd
+
+
+async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_own_cache(real: TrainingPlace) -> None:
+    """A cent pays for a second. How long loading takes is the machine's affair: a cap that was too little for it is raised."""
+    real.words(40, tokens=64)
+    step = cap = Decimal("0.20")
+
+    async with real.backend() as backend:
+        await backend.apply(real.benchmark("words", maxCostUSD=str(cap)))
+        while (await until(backend, lambda status: status.ended or (status.progress or 0) > 0.02)).ended:
+            cap += step
+            await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=cap))
+        # From here on it answers no more, so that it is the cap that ends it and not its last answer.
+        folder = real.folder / "home" / "jobs" / "score"
+        report = read_report(folder, (folder / "token").read_text())
+        assert report is not None
+        (runner,) = psutil.Process(report.pid).children()
+        for each in runner.children(recursive=True):
+            each.suspend()
+        first = await until(backend)
+        assert (first.phase, first.reason) == ("Failed", "MaxCostReached"), await log_of(backend)
+        assert cap / 2 < first.cost_usd <= cap
+        kept = {each.path for each in first.outputs}
+        assert {"outputs/results.json", "outputs/provenance.json", "outputs/manifest.json"} <= kept, "its runner came to a graceful end"
+        assert (await output(backend, "results.json"))["complete"] is False
+        await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=cap + 5))
+        second = await until(backend)
+        assert (second.phase, second.attempt) == ("Succeeded", first.attempt + 1), await log_of(backend)
+        assert [(each.task, each.samples) for each in second.scores] == [("words", 40)]
+        assert 0 < (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] < 40
+        assert first.cost_usd < second.cost_usd <= cap + 5
 
 
 async def test_a_served_model_is_asked_through_the_chat_endpoint(real: TrainingPlace) -> None:

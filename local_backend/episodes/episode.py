@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import TracebackType
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -32,10 +32,27 @@ SPACE_LOOK_SECONDS = 1.0
 """While the disk is almost full, room is looked for this often."""
 
 
+class ProviderPlace(Protocol):
+    """A place among the provider's calls in flight."""
+
+    @property
+    def taken(self) -> int:
+        """Places that other calls hold."""
+        ...
+
+    def try_enter(self) -> bool:
+        """Enter if nobody must be waited for."""
+        ...
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
 class Models(Protocol):
     """What an episode needs of the models room; `ModelClient` has it."""
 
-    def slot(self, model: ResolvedModel) -> AbstractAsyncContextManager[None]:
+    def slot(self, model: ResolvedModel) -> ProviderPlace:
         """A place among the provider's calls in flight; waits while it is full or the provider asked for a pause."""
         ...
 
@@ -258,7 +275,9 @@ class Episode:
         """One try: the reply, or the seconds to wait before the next try, or how it ended. May raise StoppedError between calls."""
         await self._tell_pause()
         slot = self._models.slot(self._model)
-        await self._stop.wait_softly(_enter(slot))
+        if not slot.try_enter():
+            await self._tell_crowd(slot.taken)
+            await self._stop.wait_softly(_enter(slot))
         try:
             refused = await self._wait_for_budgets(worst)
             if refused is not None:
@@ -319,6 +338,12 @@ class Episode:
         until = self._models.paused_until(self._model)
         if until is not None and until > self._books.clock():
             await self._books.waits(self._run, Reason.RATE_LIMITED, f"the provider of {self._model.name} asked for a pause", until)
+
+    async def _tell_crowd(self, taken: int) -> None:
+        if self._models.paused_until(self._model) is None:
+            calls = "1 call of it is" if taken == 1 else f"{taken} calls of it are"
+            sentence = f"waits for a place at {self._model.name}: {calls} under way, as many as its provider gets at once"
+            await self._books.waits(self._run, Reason.RATE_LIMITED, sentence, None)
 
     async def _wait_for_room(self) -> None:
         """No call leaves while the disk might not take its outcome. May raise StoppedError."""
@@ -381,5 +406,5 @@ def _not_run(call: ToolCall, *, lasted: float | None) -> dict[str, JsonValue]:
     return {"callId": call.id, "name": call.name, "text": said, "isError": True, "exitCode": None, "seconds": lasted or 0}
 
 
-async def _enter(slot: AbstractAsyncContextManager[None]) -> None:
+async def _enter(slot: ProviderPlace) -> None:
     await slot.__aenter__()

@@ -53,10 +53,16 @@ class ConcurrencyGate:
             self._paused_until = None
         return self._paused_until
 
+    def try_acquire(self) -> bool:
+        """Take a place if a call that came now would not have to wait; gives whether it has one."""
+        if self._in_flight >= self.limit or self._waiting or self._paused():
+            return False
+        self._in_flight += 1
+        return True
+
     async def acquire(self) -> None:
         """Take a place, first come first served. Returns at once, without yielding, while there is room."""
-        if self._in_flight < self.limit and not self._waiting and not self._paused():
-            self._in_flight += 1
+        if self.try_acquire():
             return
         place = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
@@ -132,6 +138,15 @@ class Slot:
 
     def __init__(self, gate: ConcurrencyGate) -> None:
         self._gate = gate
+
+    @property
+    def taken(self) -> int:
+        """Places that other calls hold."""
+        return self._gate.in_flight
+
+    def try_enter(self) -> bool:
+        """Enter if nobody must be waited for; gives whether the place is held, which `__aexit__` gives back."""
+        return self._gate.try_acquire()
 
     async def __aenter__(self) -> None:
         await self._gate.acquire()

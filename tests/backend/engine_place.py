@@ -41,6 +41,7 @@ class Place:
     clock: Clock = field(default_factory=Clock)
     simulated: Mapping[str, Any] = field(default_factory=dict)
     max_tries: int = 6
+    max_concurrency: int = 64
     model: str = "stand-in-1"
     sandboxes: Mapping[str, Any] = field(default_factory=dict)
     """The configuration's part of that name."""
@@ -64,7 +65,7 @@ class Place:
         ]
         if self.base_url:
             own = {"family": "own", "provider": "openai", "name": self.model, "baseURL": self.base_url, "price": price}
-            models.append({**own, "maxTries": self.max_tries})
+            models.append({**own, "maxTries": self.max_tries, "maxConcurrency": self.max_concurrency})
         return json.dumps({"models": models, "sandboxes": dict(self.sandboxes), "rates": dict(self.rates), "smtp": self.smtp})
 
     def tasks(self, rows: Sequence[Mapping[str, Any]], name: str = "tasks.jsonl") -> Path:

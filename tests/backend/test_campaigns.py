@@ -83,6 +83,28 @@ async def test_no_more_than_max_active_runs_go_at_once(place: Place, server: Mod
         assert (await at_rest(backend)).coverage.scored == 10
 
 
+async def test_who_waits_for_a_place_at_the_provider_says_so_and_does_not_count_it_as_work(place: Place, server: ModelServer) -> None:
+    place.max_concurrency = 1
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3, max_active=3))
+        await server.until_seen(1)
+
+        async def waits() -> bool:
+            found = [run.status for run in await runs(backend) if run.status]
+            return [each.reason for each in found].count(Reason.RATE_LIMITED) == 2
+
+        await until(backend, waits)
+        messages = {run.status.message for run in await runs(backend) if run.status and run.status.reason is Reason.RATE_LIMITED}
+        assert messages == {"waits for a place at stand-in-1: 1 call of it is under way, as many as its provider gets at once"}
+        server.hold.set()
+        assert (await at_rest(backend)).coverage.scored == 3
+        last = [run.status for run in await runs(backend) if run.status]
+    assert len(server.seen) == 3
+    assert sum(any(each.activity == "Paused" for each in status.stretches) for status in last) == 2
+    assert all(status.reason is None for status in last)
+
+
 async def test_a_run_whose_next_call_might_not_fit_its_cap_waits_and_makes_no_call(place: Place, server: ModelServer) -> None:
     async with place.backend() as backend:
         await launch(place, backend, environment(), agent(cap="0.0005", max_tokens=100), group(tasks=2))

@@ -99,6 +99,11 @@ class _State:
     closed: bool = False
     """It did not pay for something that was asked: nothing more begins until its limit, its scope or its period changes."""
 
+    @property
+    def counts_from(self) -> datetime:
+        """Since when compute counts: spend stands on record by whole hours, so from the beginning of the period's first one."""
+        return hour_start(self.started_at)
+
 
 class BudgetBook:
     """All budgets of a workspace, what was spent under each in its period, and what is under way.
@@ -115,7 +120,10 @@ class BudgetBook:
     # The budgets.
 
     def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = (), closed: bool = False) -> None:
-        """Enter a budget, or change one; `spent` is what stands on record for its scope in the period, `told` the thresholds told."""
+        """Enter a budget, or change one; `spent` is what stands on record for its scope in the period, `told` the thresholds told.
+
+        What was spent in the hour of its creation before it is taken off `spent`, which is below zero where compute still runs that did.
+        """
         state = _State(ceiling, ceiling.period_start(now), spent, told=set(told), closed=closed and ceiling.block)
         state.in_flight = sum(worst for work, worst in self._calls.values() if ceiling.covers(work))
         state.computing = {key for key, each in self._compute.items() if ceiling.covers(each.work)}
@@ -174,15 +182,18 @@ class BudgetBook:
         for state in self._covering(work):
             state.computing.add(key)
 
-    def end(self, key: str, now: datetime, cost: int | None = None) -> int:
-        """Compute has stopped and its charge counts from here on: its time × its rate, or `cost` where it is known to be less."""
+    def end(self, key: str, now: datetime, cost: int | None = None) -> list[tuple[datetime, int]]:
+        """Compute has stopped and its charge counts from here on: its time × its rate, or `cost` where it is known to be less.
+
+        Gives the hours in which it was spent, by their beginnings.
+        """
         compute = self._compute.pop(key)
         whole = charge(compute.rate, compute.since, now)
         total = whole if cost is None else min(cost, whole)
         for state in self._covering(compute.work):
             state.computing.discard(key)
-            state.spent += min(total, charge(compute.rate, max(compute.since, state.started_at), now))
-        return total
+            state.spent += min(total, charge(compute.rate, max(compute.since, state.counts_from), now))
+        return _by_hour(compute, now, total)
 
     # What is asked.
 
@@ -190,8 +201,12 @@ class BudgetBook:
         """Booked, and what running compute has cost up to now."""
         state = self._states[name]
         return state.spent + sum(
-            charge(each.rate, max(each.since, state.started_at), now) for each in map(self._compute.__getitem__, state.computing)
+            charge(each.rate, max(each.since, state.counts_from), now) for each in map(self._compute.__getitem__, state.computing)
         )
+
+    def running(self, ceiling: Ceiling, since: datetime, now: datetime) -> int:
+        """What compute in a ceiling's scope that still runs has cost since a moment."""
+        return sum(charge(each.rate, max(each.since, since), now) for each in self._compute.values() if ceiling.covers(each.work))
 
     def committed(self, name: str, now: datetime) -> int:
         """The same with the worst case of every call under way, and with what stopping all compute may yet cost."""
@@ -285,6 +300,23 @@ def reopens(old: Ceiling, new: Ceiling) -> bool:
 def charge(rate: int, start: datetime, end: datetime) -> int:
     """Nano-dollars for compute at an hourly rate between two moments, rounded up; nothing for a span that ends before it begins."""
     return -(-rate * max(0, (end - start) // _MICROSECOND) // (_HOUR // _MICROSECOND))
+
+
+def _by_hour(compute: _Compute, now: datetime, total: int) -> list[tuple[datetime, int]]:
+    """A charge by the hours in which it arose; where it is less than time × rate, the last ones have it, as a period's spend has."""
+    found: list[tuple[datetime, int]] = []
+    hour, placed = hour_start(now), 0
+    while placed < total:
+        upto = total if hour <= compute.since else min(total, charge(compute.rate, hour, now))
+        if upto > placed:
+            found.append((hour, upto - placed))
+        hour, placed = hour - _HOUR, upto
+    return found
+
+
+def hour_start(moment: datetime) -> datetime:
+    """When the hour of a moment began, in UTC."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def _ceiling_of(rate: int, seconds: float) -> int:

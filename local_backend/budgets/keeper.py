@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Refusal, Work, reopens
+from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Refusal, Work, hour_start, reopens
 from local_backend.budgets.standing import ceiling_of, hour_of, spend_on_record
 from local_backend.storage.records import event, time_from, time_text
 from local_backend.storage.store import Statement, Store
@@ -25,7 +25,7 @@ from nodus_tui.contract.resources.budget import Budget
 
 _log = logging.getLogger(__name__)
 
-_TELL_SECONDS = 1.0
+TELL_SECONDS = 1.0
 """A budget's status is told at most so often while it changes."""
 
 _LONGEST_SLEEP_SECONDS = 30.0
@@ -86,10 +86,13 @@ class BudgetKeeper:
         self._changed = asyncio.Event()
         self._freed = False
         """Whether what budgets had stopped may have room again."""
+        self._turned_away = False
+        """Whether somebody found no room since something last came free. A budget that has closed gives none until it is changed."""
         self._stopped: set[str] = set()
         """Closed budgets whose work was told to stop."""
         self._stopping: set[asyncio.Task[None]] = set()
         self._published: dict[str, dict[str, JsonValue]] = {}
+        self._acts: Acts | None = None
         self._task: asyncio.Task[None] | None = None
 
     # Loading.
@@ -115,7 +118,9 @@ class BudgetKeeper:
         ceiling = ceiling_of(budget, created)
         before = self._budgets.get(name)
         if not states:
-            baseline = await spend_on_record(self._store, ceiling, created)
+            # Compute is put on record by the hour when it has ended: what runs now has spent before this budget, too.
+            before_it = self.book.running(ceiling, hour_start(created), created)
+            baseline = await spend_on_record(self._store, ceiling, created) + before_it
         else:
             same_scope = before is None or before.spec.scope == budget.spec.scope
             baseline = int(states[0]["baseline"]) if same_scope else 0
@@ -132,11 +137,11 @@ class BudgetKeeper:
         if before is not None:
             was = self.book.ceiling(name)
             closed = same_period and self.book.closed(name, now) is not None and not reopens(was, ceiling)
-        self.book.put(ceiling, spent=max(0, spent), now=now, told=told, closed=closed)
+        self.book.put(ceiling, spent=spent, now=now, told=told, closed=closed)
         self._budgets[name] = budget
         self._baselines[name] = baseline
         self._published[name] = status
-        await self._store.commit([self._state_row(name, now), *(self._told(now) if self._task is not None else ())])
+        await self._store.commit([self._state_row(name, now), *(self._told(now) if self._acts is not None else ())])
         self.touch()
 
     def _state_row(self, name: str, now: datetime) -> Statement:
@@ -156,6 +161,18 @@ class BudgetKeeper:
         self._freed = True
         self.touch()
 
+    def turned_away(self, refusal: Refusal) -> None:
+        """Somebody found no room."""
+        if self.book.closed(refusal.budget, self._clock()) is None:
+            self._turned_away = True
+
+    def came_free(self) -> None:
+        """Something that took room has come to its end: who was turned away before may have it."""
+        if self._turned_away:
+            self._turned_away = False
+            self._freed = True
+        self.touch()
+
     def of(self, work: Work) -> "Purse":
         """The budgets as one piece of work meets them."""
         return Purse(self, work)
@@ -170,9 +187,14 @@ class BudgetKeeper:
 
     # Acting.
 
+    def act_by(self, acts: Acts) -> None:
+        """What is decided from here on is done by these, and a status is told. Nothing is decided but in a `look`."""
+        self._acts = acts
+
     def start(self, acts: Acts) -> None:
         """Begin to watch deadlines, thresholds and months."""
-        self._task = asyncio.create_task(self._keep(acts), name="budgets")
+        self.act_by(acts)
+        self._task = asyncio.create_task(self._keep(), name="budgets")
 
     async def aclose(self) -> None:
         """Stop watching."""
@@ -183,25 +205,25 @@ class BudgetKeeper:
 
     async def settle(self) -> None:
         """The last word of a scheduler that ends: what its work spent since it last told of it."""
-        if self._task is None:
+        if self._acts is None:
             return
         try:
             await self._store.commit(self._told(self.now))
         except NodusError as error:
             _log.error("the last status of the budgets could not be kept: %s", error.detail)
 
-    async def _keep(self, acts: Acts) -> None:
+    async def _keep(self) -> None:
         while True:
             self._changed.clear()
             try:
-                await self._look(acts)
+                await self.look()
             except NodusError as error:
                 _log.error("budgets could not be kept: %s", error.detail)
-            await asyncio.sleep(_TELL_SECONDS if self._budgets else 0)
+            await asyncio.sleep(TELL_SECONDS if self._budgets else 0)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), self._until_next())
+                await asyncio.wait_for(self._changed.wait(), self.until_next())
 
-    def _until_next(self) -> float:
+    def until_next(self) -> float:
         """Seconds until something is due although nobody books anything: a deadline, a month's end, a figure that compute changes."""
         now = self._clock()
         due = [found for name in self.book.names if (found := self.book.deadline(name, now)) is not None]
@@ -209,13 +231,16 @@ class BudgetKeeper:
         if not due:
             return _LONGEST_SLEEP_SECONDS
         # The look after the sleep comes a tell later: deadlines are met early, never late.
-        nearest = (min(due) - now).total_seconds() - 2 * _TELL_SECONDS
+        nearest = (min(due) - now).total_seconds() - 2 * TELL_SECONDS
         return max(0.0, min(_LONGEST_SLEEP_SECONDS, nearest))
 
-    async def _look(self, acts: Acts) -> None:
-        now = self.now
+    async def look(self) -> None:
+        """Close what has reached its ceiling, have stopped and gone on with what must be, tell what is new. Raises NodusError."""
+        acts, now = self._acts, self.now
+        if acts is None:
+            return
         for name in self.book.names:
-            refusal = self.book.refused_compute(name, now + timedelta(seconds=3 * _TELL_SECONDS))
+            refusal = self.book.refused_compute(name, now + timedelta(seconds=3 * TELL_SECONDS))
             if refusal is not None:
                 self.refused(name)
         self._stop_what_is_closed(acts, now)
@@ -297,7 +322,10 @@ class Purse:
 
     def refusal(self, cost: int = 1, *, rate: int = 0, stop_seconds: float = STOP_SECONDS) -> Refusal | None:
         """Why something that costs at most so much, and starts compute at this rate, may not begin now; None when it may."""
-        return self._keeper.book.refusal(self.work, cost, self._keeper.now, rate=rate, stop_seconds=stop_seconds)
+        refusal = self._keeper.book.refusal(self.work, cost, self._keeper.now, rate=rate, stop_seconds=stop_seconds)
+        if refusal is not None:
+            self._keeper.turned_away(refusal)
+        return refusal
 
     def refused(self, refusal: Refusal) -> None:
         """The refusal stopped something."""
@@ -314,6 +342,7 @@ class Purse:
     def book(self, key: str, cost: int) -> list[Statement]:
         """A call has ended."""
         self._keeper.book.book(key, cost)
+        self._keeper.came_free()
         return self._add(model=cost)
 
     def charged(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
@@ -328,14 +357,18 @@ class Purse:
 
     def end(self, key: str, cost: int | None = None) -> list[Statement]:
         """Compute has stopped, at its time × its rate, or at less where it is known to have run for a part of the time only."""
-        total = self._keeper.book.end(key, self._keeper.now, cost)
-        return self._add(compute=total)
+        hours = self._keeper.book.end(key, self._keeper.now, cost)
+        self._keeper.came_free()
+        return [self._spent_in(hour, compute=part) for hour, part in hours]
 
     def _add(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
         self._keeper.touch()
         if not model and not compute:
             return []
-        return [(_ADD_SPEND, (hour_of(self._keeper.now), self.work.project or "", json.dumps(self.work.labels), model, compute))]
+        return [self._spent_in(self._keeper.now, model=model, compute=compute)]
+
+    def _spent_in(self, hour: datetime, *, model: int = 0, compute: int = 0) -> Statement:
+        return _ADD_SPEND, (hour_of(hour), self.work.project or "", json.dumps(self.work.labels), model, compute)
 
 
 def _money(nano: int) -> str:

@@ -203,6 +203,9 @@ class JobEngine:
             if report is not None and report.state == "Running" and record.phase == "Pending":
                 # Its image is here now; or the scheduler before this one died between the start and its booking.
                 await self._finisher.booked_start(record, report)
+                self._under.count(record)
+            elif report is not None and report.state == "Preparing":
+                self._under.count(record)  # Nothing of it has cost anything yet.
             if not record.stop:
                 await self.servers.look(record, wanted_by_others=self._somebody_waits())
                 await self._listen(record)

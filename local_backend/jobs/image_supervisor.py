@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from local_backend.jobs.child import NOT_STARTED
 from local_backend.jobs.deadlines import SECOND_US, kill_us
+from local_backend.jobs.image_fetching import unless_asked
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
 from local_backend.jobs.order import LOG_FOLDER, WORK_FOLDER, ImageOrder, Order
@@ -102,7 +103,7 @@ class _ImageJob:
         engine = await connect_docker(self._image.engine_environ, deadline=_ENGINE_SECONDS)
         try:
             have = asyncio.ensure_future(engine.images.have(self._image.image, self._progress))
-            if not await self._unless_asked(have):
+            if not await unless_asked(self._asked, have):
                 self._journal.reason = self._reason
                 return 0
             return await self._in_container(engine, have.result())
@@ -111,17 +112,6 @@ class _ImageJob:
 
     def _progress(self, words: str) -> None:
         self._log.write(f"{words}\n".encode())
-
-    async def _unless_asked(self, work: "asyncio.Future[Any]") -> bool:
-        asked = asyncio.ensure_future(self._asked.wait())
-        await asyncio.wait({asked, work}, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
-        if work.done():
-            work.result()
-            return True
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        return False
 
     async def _in_container(self, engine: DockerEngine, image: ImageFacts) -> int:
         client = engine.client

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from local_backend.jobs.deadlines import Deadlines
-from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, Order
+from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, NeededImage, Order
 from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
@@ -101,6 +101,15 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def needed_image(image: str, environ: Mapping[str, str]) -> NeededImage:
+    """An image that a command uses by itself, for its supervisor."""
+    return NeededImage(image, _engine_environ(environ))
+
+
+def _engine_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: environ[name] for name in _ENGINE_NAMES if name in environ}
+
+
 def order_for(
     home: Path,
     record: JobRecord,
@@ -147,7 +156,7 @@ def order_for(
                 for source, mount in zip(_sources(spec, record.folder), spec.mounts, strict=True)
             ],
             outputs=spec.outputs,
-            engine_environ={name: environ[name] for name in _ENGINE_NAMES if name in environ},
+            engine_environ=_engine_environ(environ),
             port=spec.serve.port if spec.serve is not None else None,
             devices=[list(each) for each in devices],
         )

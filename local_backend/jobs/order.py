@@ -65,6 +65,8 @@ class Order:
     """Sentences that the report begins with."""
     image: "ImageOrder | None" = None
     """What more there is to a job in a container."""
+    needs: "NeededImage | None" = None
+    """An image that a command uses by itself: it is fetched before the job's time begins."""
 
     def with_deadlines(self, words: str) -> "Order":
         """The same with other deadlines: when to ask, why, and the last moment for a kill (`-` where time costs nothing)."""
@@ -80,7 +82,17 @@ class Order:
         """What `to_text` made."""
         values = json.loads(text)
         values["image"] = ImageOrder(**values["image"]) if values["image"] else None
+        values["needs"] = NeededImage(**values["needs"]) if values["needs"] else None
         return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class NeededImage:
+    """An image that must be at the engine."""
+
+    image: str
+    engine_environ: dict[str, str]
+    """What names the engine, and where registries' credentials are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from local_backend.devices.allocation import Waits
@@ -13,14 +13,24 @@ from local_backend.jobs.admission import Machine, Share, impossible, queue
 from local_backend.jobs.describing import deadlines_of
 from local_backend.jobs.endings import Ending
 from local_backend.jobs.finishing import Finisher
-from local_backend.jobs.launching import NotStartedError, missing, order_for, prepare
+from local_backend.jobs.launching import NotStartedError, missing, needed_image, order_for, prepare
 from local_backend.jobs.servers import Servers
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.job import JobSpec
 
-WorkOf = Callable[[JobRecord, Servers], Awaitable[JobSpec]]
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """What a job of another kind runs."""
+
+    job: JobSpec
+    needs_image: str | None = None
+    """An image that its command uses by itself, and that must be at the engine before it starts."""
+
+
+WorkOf = Callable[[JobRecord, Servers], Awaitable[Translated]]
 
 NEVER_STARTED = "it was stopped before it started"
 _GIB = 1 << 30
@@ -120,8 +130,10 @@ class Starter:
         await self._under.tell(record)
         try:
             deadlines = deadlines_of(record, self._under.grace)
+            needs = None
             if record.kind == "TrainingJob" and self._work_of is not None:
-                record.work = (await self._work_of(record, self._under.servers)).to_document()
+                work = await self._work_of(record, self._under.servers)
+                record.work, needs = work.job.to_document(), work.needs_image
             await asyncio.to_thread(prepare, self._under.home, record)
             order = order_for(
                 self._under.home,
@@ -137,6 +149,8 @@ class Starter:
             if order.image is None:
                 hidden, remarks = await asyncio.to_thread(self._under.devices.hidden, record)
                 order = replace(order, hidden=hidden, remarks=remarks)
+            if needs is not None:
+                order = replace(order, needs=needed_image(needs, self._environ))
             report = await asyncio.to_thread(supervising.launch, order, self._environ)
             self._under.devices.handed_over(record)
         except (NotStartedError, ValueError) as error:

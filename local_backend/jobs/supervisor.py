@@ -21,7 +21,7 @@ from local_backend.jobs.child import NOT_STARTED, become
 from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
-from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, Order
+from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, NeededImage, Order
 from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, near_descendants, send
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import Limits, SandboxError
@@ -106,13 +106,18 @@ class Supervisor:
         """To the job's end."""
         become_subreaper()
         control = self.journal.open_control()
+        if self.order.needs is not None:
+            self.journal.write("Preparing", durable=True)
+            self._tell_starter()
+            if not self._fetched(self.order.needs, control):
+                self._log.close()
+                self.journal.write("Ended", durable=True, used_us=0)
+                os._exit(0)
         wake = self._wake_on_signals()
         output = self._start()
         # From here on the job runs: whoever comes after a crash finds this report.
         self.journal.write("Running", durable=True)
-        with contextlib.suppress(OSError):
-            os.write(self._told, b"1")
-        os.close(self._told)
+        self._tell_starter()
         for file in (control, wake, output):
             self._selector.register(file, selectors.EVENT_READ)
         self._watch(control, wake, output)
@@ -120,6 +125,32 @@ class Supervisor:
         os._exit(0)
 
     # Starting.
+
+    def _tell_starter(self) -> None:
+        """That the report is there; once."""
+        if self._told >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._told, b"1")
+            os.close(self._told)
+            self._told = -1
+
+    def _fetched(self, needed: NeededImage, control: int) -> bool:
+        """Have the image here that the command needs; False where that failed, or somebody stopped it."""
+        from local_backend.jobs.image_fetching import fetch  # noqa: PLC0415 - a client of engines is loaded for images only
+
+        def obey(words: str) -> str:
+            for verb, _, rest in (line.partition(" ") for line in words.splitlines()):
+                if verb == "stop":
+                    return rest
+                if verb == "deadlines":
+                    self.order = self.order.with_deadlines(rest)
+            return ""
+
+        try:
+            self.journal.reason = fetch(needed, control, tell=lambda words: self._log.write(f"{words}\n".encode()), obey=obey)
+        except SandboxError as error:
+            self.journal.problem = str(error)
+        return not self.journal.reason and not self.journal.problem
 
     def _wake_on_signals(self) -> int:
         wake, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from local_backend.jobs.image_fetching import unless_asked
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
@@ -94,12 +95,7 @@ class Container:
         engine = await connect_docker(engine_environ, deadline=_ENGINE_SECONDS)
         try:
             having = asyncio.ensure_future(engine.images.have(self._request.image, lambda words: self._take(f"{words}\n".encode())))
-            asked = asyncio.ensure_future(self._asked.wait())
-            await asyncio.wait({having, asked}, return_when=asyncio.FIRST_COMPLETED)
-            asked.cancel()
-            if not having.done():
-                having.cancel()
-                await asyncio.gather(having, return_exceptions=True)
+            if not await unless_asked(self._asked, having):
                 return 128 + signal.SIGTERM
             return await self._run_in(engine, having.result())
         finally:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from local_backend.jobs.launching import NotStartedError
 from local_backend.jobs.servers import Servers
 from local_backend.jobs.standing import USES
+from local_backend.jobs.starting import Translated
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue, ResolvedModel
 from local_backend.storage.job_records import JobRecord
 from local_backend.training.model_uri import ServedModel, parse
@@ -47,7 +48,7 @@ class TrainingDesk:
         """The Job that carries out an order."""
         return work_of(spec, order, self.settings, self.environ, sys.executable)
 
-    async def work_now(self, record: JobRecord, servers: Servers) -> JobSpec:
+    async def work_now(self, record: JobRecord, servers: Servers) -> Translated:
         """The same for a TrainingJob that is about to start, with what has changed since it was made. Raises NotStartedError."""
         spec, order = TrainingJobSpec.model_validate(record.spec), order_in(record.work)
         fact = await self.fact()
@@ -63,7 +64,7 @@ class TrainingDesk:
                 order = replace(order, environment=replace(order.environment, engine=await self._grading_engine(order.environment.name)))
             except NodusError as error:
                 raise NotStartedError(error.detail) from error
-        return self.work(spec, order)
+        return Translated(self.work(spec, order), needs_image=self.settings.image)
 
     def _served(self, source: ServedModel, record: JobRecord, servers: Servers) -> ResolvedModel:
         try:

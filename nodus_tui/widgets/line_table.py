@@ -91,6 +91,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         """Those that are to be shown, as they were when they were placed."""
         self._placed: tuple[Placed[Item], ...] = ()
         self._placed_for = -1
+        self._laid_out = Size(-1, -1)
         self._drawn: list[_Drawn | None] = []
         self._empty: tuple[Line, ...] = ()
         self._shown_count = -1
@@ -159,6 +160,10 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
 
     def on_resize(self, _event: events.Resize) -> None:
         """Other columns may fit."""
+        if self.outer_size != self._laid_out:
+            # The columns begin anew with what is in sight: what was seen at other sizes must not stay for ever.
+            self._laid_out, self._placed_for = self.outer_size, -1
+            self.cells.forget_widths()
         self.settle_columns()
         self._settle_cursor()
         self._settle_size()
@@ -253,11 +258,12 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
                 self._what(y)
             if not self.cells.outgrown:
                 return
-            before = [(placed.column.key, placed.width) for placed in self._placed]
-            self._placed_for = -1
-            self._place_columns()
-            if before != [(placed.column.key, placed.width) for placed in self._placed]:
-                self.refresh()
+            self.cells.outgrown = False
+            needed = place(self._columns, max(1, self._placed_for - MARGIN), self.cells.widest)
+            if [(each.column.key, each.width) for each in needed] == [(each.column.key, each.width) for each in self._placed]:
+                return
+            self._placed, self._drawn = needed, []
+            self.refresh()
 
     def _refresh_changed(self) -> None:
         height = self.size.height

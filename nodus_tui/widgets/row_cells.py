@@ -38,6 +38,11 @@ class RowCells(Generic[Item]):
         """Forget all: they look otherwise. What the columns need stays."""
         self._made.clear()
 
+    def forget_widths(self) -> None:
+        """The columns begin anew with what is shown from now on."""
+        self._made.clear()
+        self.widest.clear()
+
     def of(
         self, key: str, item: Item, now: datetime, placed: tuple[Placed[Item], ...], columns: Sequence[Column[Item]]
     ) -> tuple[Line, ...]:

@@ -34,7 +34,7 @@ async def test_the_facts_stand_above_the_log() -> None:
         shown = screen_text(app)
         assert "process 4711 · up 1h05m · version 0.1.0 · answers on /home/ann/.nodus/scheduler.sock" in shown
         assert "! loop lag ≤ 1 ms, p99 ≤ 200 ms, most ≤ 200 ms of the last 1m · 2 event streams open" in shown
-        assert "store 12 MiB · memory 78 MiB · 65 GiB of disk free" in shown
+        assert "store 12 MiB · memory 77 MiB · 65 GiB of disk free" in shown
         assert "ERROR backend the workspace could not be looked after" in shown
         assert "the log follows" in shown
 

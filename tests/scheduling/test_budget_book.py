@@ -89,6 +89,15 @@ def test_the_end_of_compute_is_computed_ahead_with_the_time_that_stopping_takes(
     assert made.spent("all", deadline + HOUR) == USD
 
 
+@pytest.mark.parametrize(("cost", "expected"), [(None, {23: 10, 0: 60, 1: 10}), (30 * USD, {0: 20, 1: 10}), (0, {})])
+def test_compute_stands_in_the_hours_in_which_it_ran_the_last_ones_where_it_cost_less(cost: int | None, expected: dict[int, int]) -> None:
+    made = book(Ceiling("all", 1000 * USD, NOW))
+    made.begin("box", Work(), 60 * USD, NOW)  # A dollar a minute, from ten minutes to midnight.
+    hours = made.end("box", NOW + timedelta(minutes=80), cost)
+    assert {hour.hour: spent // USD for hour, spent in hours} == expected
+    assert made.spent("all", NOW + HOUR) == sum(spent for _, spent in hours)
+
+
 def test_what_is_under_way_counts_under_a_budget_that_is_made_meanwhile() -> None:
     made = BudgetBook()
     made.reserve("one", Work("red"), 7)

@@ -5,7 +5,7 @@ import getpass
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import RenderableType
 from textual.app import App
@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.events import Event, Key, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkerFailed
 
@@ -20,7 +21,7 @@ from nodus_tui.appearance import Appearance
 from nodus_tui.connect import chosen_way
 from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.contract.backend import Backend, BackendInfo, Linked
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -28,23 +29,15 @@ from nodus_tui.drawing import line_filters
 from nodus_tui.key_gate import KeyGate
 from nodus_tui.last_places import LastPlaces
 from nodus_tui.screens.base import SCREEN_CSS, ViewScreen
-from nodus_tui.screens.box import SandboxScreen
 from nodus_tui.screens.campaigns import CampaignsScreen
-from nodus_tui.screens.catalogue import make_screen
-from nodus_tui.screens.columns_dialog import COLUMNS_CSS
-from nodus_tui.screens.environments_desk import EnvironmentsDesk
+from nodus_tui.screens.catalogue import make_screen, screen_of
+from nodus_tui.screens.dialog_styles import COLUMNS_CSS, DIALOG_CSS, THEME_CSS
 from nodus_tui.screens.feed import LiveFeed
-from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.last_place import go_to_place
-from nodus_tui.screens.launch import EstimateScreen, LaunchDialog
-from nodus_tui.screens.launch_check import Target
-from nodus_tui.screens.palette import JumpDialog, Palette
 from nodus_tui.screens.place_keeper import PlaceKeeper
+from nodus_tui.screens.preloading import LIKELY_NEXT, WITH_DATA, load
 from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
-from nodus_tui.screens.sweep import SweepScreen
 from nodus_tui.screens.theme_desk import ThemeDesk
-from nodus_tui.screens.theme_dialog import THEME_CSS
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
@@ -55,11 +48,12 @@ from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import Situation, key_words
 from nodus_tui.view_state.keymap import bindings, keymap_of
 from nodus_tui.view_state.parting import Going, parting_words, whose_work
-from nodus_tui.view_state.proposals import quit_question, unsaved_question
-from nodus_tui.view_state.views import destination
+from nodus_tui.view_state.views import View, destination
 from nodus_tui.visits import Visits
-from nodus_tui.widgets.dialogs import DIALOG_CSS, ConfirmDialog
 from nodus_tui.wishes import NO_WISHES, Wishes
+
+if TYPE_CHECKING:
+    from nodus_tui.screens.launch_check import Target
 
 FLUSH_SECONDS = 0.5
 """Data is painted at most this often; what a person does is painted at once."""
@@ -89,6 +83,10 @@ class NodusApp(App[int], inherit_bindings=False):
     """Times that data was painted: what tests count."""
     _flushed_at = datetime.min.replace(tzinfo=UTC)
     """When it was painted last, by the console's clock."""
+    _painted = False
+    """Whether a view was on the screen yet."""
+    _loads_on = False
+    """Whether what is likely to be needed next is loaded, or was."""
 
     def __init__(
         self,
@@ -134,7 +132,6 @@ class NodusApp(App[int], inherit_bindings=False):
             folder=Path.cwd(),
             whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=isinstance(backend, Linked)),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
-            environments=EnvironmentsDesk(backend, self.feed.campaigns.rows),
             tables=TableMemory(self.settings, memory),
             situation=self.situation,
             drafts=None if in_browser or state_folder is None else state_folder / "drafts",
@@ -200,20 +197,32 @@ class NodusApp(App[int], inherit_bindings=False):
         """Open the first view and read the stream."""
         self.push_screen(CampaignsScreen(self.services))
         if self.start_at is not None:
-            self.push_screen(GroupScreen(self.services, self.start_at))
+            self.push_screen(screen_of(View.GROUP, self.services, self.start_at))
         self._open_first()
         self.set_interval(TICK_SECONDS, self._tick)
-        self.run_worker(self.feed.run(), exit_on_error=True)
-        self.run_worker(self._introduce(), exit_on_error=True)
         self.set_interval(ROLE_SECONDS, self.look_who_works)
         self.set_interval(FAR_SECONDS, self._look_afar)
         self.run_worker(self._themes.watch(), exit_on_error=True)
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """As Textual does it; with the first frame of a view the start is over."""
+        super()._display(screen, renderable)
+        if not self._painted and not self._batch_count and isinstance(screen, ViewScreen) and screen.stands:
+            self._painted = True
+            screen.call_after_refresh(self.painted_first)
+
+    def painted_first(self) -> None:
+        """The first view stands on the screen: now what it shows is asked for, and what that needs is loaded."""
+        self._tidying.begin()
+        self.run_worker(self.feed.run(), exit_on_error=True)
+        self.run_worker(load(WITH_DATA, self._key_gate.free), exit_on_error=True)
+        self.run_worker(self._introduce(), exit_on_error=True)
 
     def _open_first(self) -> None:
         name, _, which = self.first_view.partition("/")
         entry = destination(name)
         if which:
-            self.push_screen(SweepScreen(self.services, which) if name == "sweep" else GroupScreen(self.services, which))
+            self.push_screen(screen_of(View.SWEEP if name == "sweep" else View.GROUP, self.services, which))
         elif entry is not None and entry.view is not CampaignsScreen.VIEW and not (entry.here and self.in_browser):
             self.push_screen(make_screen(entry, self.services))
 
@@ -315,6 +324,9 @@ class NodusApp(App[int], inherit_bindings=False):
             # The console ends: its views are gone before its timers.
             return
         self._last_flush = asyncio.get_running_loop().time()
+        if not self._loads_on:
+            self._loads_on = True
+            self.run_worker(load(LIKELY_NEXT, self._key_gate.free), exit_on_error=True)
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
             self._flushed_at = self.clock()
@@ -339,6 +351,8 @@ class NodusApp(App[int], inherit_bindings=False):
         self._goes_back = False
         place = self._places.last(self._here())
         if place is not None and isinstance(self.screen, CampaignsScreen):
+            from nodus_tui.screens.last_place import go_to_place  # noqa: PLC0415 - it knows views that the first paint does not need
+
             self.run_worker(go_to_place(self.screen, place), exit_on_error=True)
 
     def _tick(self) -> None:
@@ -406,6 +420,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def action_find_action(self) -> None:
         """Find an action of this view by its name."""
+        from nodus_tui.screens.palette import Palette  # noqa: PLC0415 - dialogs are loaded with the first
+
         screen = self.screen
         if not isinstance(screen, ViewScreen):
             return
@@ -418,6 +434,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def action_jump(self) -> None:
         """Go to a view by its name."""
+        from nodus_tui.screens.palette import JumpDialog  # noqa: PLC0415 - dialogs are loaded with the first
+
         screen = self.screen
         if not isinstance(screen, ViewScreen):
             return
@@ -445,6 +463,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def action_launch(self) -> None:
         """Choose a spec file, show its estimate."""
+        from nodus_tui.screens.launch import LaunchDialog  # noqa: PLC0415 - dialogs are loaded with the first
 
         def chosen(path: str | None) -> None:
             if path is not None:
@@ -454,12 +473,14 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def show_estimate(self, path: str) -> None:
         """Show what a spec file may cost, from where it is launched."""
+        from nodus_tui.screens.launch import EstimateScreen  # noqa: PLC0415 - a view is loaded when it is first opened
+
         self.push_screen(EstimateScreen(self.services, path, self._launched))
 
-    def _launched(self, target: Target | None, told: str) -> None:
+    def _launched(self, target: "Target | None", told: str) -> None:
         if target is not None:
-            kinds: dict[str, Callable[[Services, str], ViewScreen]] = {"Sweep": SweepScreen, "Sandbox": SandboxScreen}
-            screen = kinds.get(target.kind, GroupScreen)(self.services, target.name)
+            views = {"Sweep": View.SWEEP, "Sandbox": View.SANDBOX}
+            screen = screen_of(views.get(target.kind, View.GROUP), self.services, target.name)
             screen.first_notice = told
             self.push_screen(screen)
         elif isinstance(self.screen, ViewScreen):
@@ -474,6 +495,9 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._leave(), exit_on_error=True)
 
     async def _leave(self) -> None:
+        from nodus_tui.view_state.proposals import quit_question, unsaved_question  # noqa: PLC0415 - dialogs are loaded with the first
+        from nodus_tui.widgets.dialogs import ConfirmDialog  # noqa: PLC0415 - as above
+
         await self.look_who_works()
         unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
         if unsaved and (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.wording import quoted
@@ -14,6 +14,8 @@ from nodus_tui.theming import DEFAULT_THEME, PLAIN_THEME, SIXTEEN_THEME, ThemeFi
 from nodus_tui.wishes import NO_WISHES, Wishes
 
 _REMEMBERED = "theme"
+_INSTEAD = {"none": PLAIN_THEME, "sixteen": SIXTEEN_THEME}
+"""What a terminal with fewer colours may get, by what it has."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Appearance:
         """The theme to begin with, and a sentence where it is not the one that was wanted. Of the themes that come with the console only
         those are read that may be needed. Raises NodusError for a theme that the command line names and nobody has.
         """
-        self.shelf.read_first({self._wanted(), DEFAULT_THEME, PLAIN_THEME, SIXTEEN_THEME})
         wanted = self._wanted()
+        self.shelf.read_first({wanted, _INSTEAD.get(self.terminal.colours, wanted)})
         if wanted not in self.shelf.themes:
             self.shelf.read()
         themes = self.shelf.themes

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from nodus_tui.contract.configuration import Configuration, ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.view_state.keymap import keymap_findings
@@ -13,7 +13,7 @@ from nodus_tui.view_state.table_columns import column_findings
 def console_settings(config: Path | None) -> ConsoleSettings:
     """The console's settings; the defaults without a file. Raises NodusError with every fault where the file is not fit to use."""
     if config is None:
-        return Configuration().console
+        return ConsoleSettings()
     try:
         text = config.read_bytes()
     except OSError as error:

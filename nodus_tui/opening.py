@@ -11,7 +11,7 @@ from nodus_tui.app import NodusApp
 from nodus_tui.connect import expected_config_path, open_backend
 from nodus_tui.console_settings import console_settings
 from nodus_tui.contract.backend import Backend, BackendOptions
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.terminal_facts import ANY_TERMINAL, this_terminal
 from nodus_tui.wishes import wished
 

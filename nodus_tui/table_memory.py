@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 
 _REMEMBERED = "columns"
 

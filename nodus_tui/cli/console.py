@@ -49,7 +49,9 @@ def open_console(*, record_to: str | None = None, at: str = "") -> int:
     # Checked before the import: a configuration that names no file is told without loading a screen.
     from nodus_tui.cli.logs import log_to_file  # noqa: PLC0415
     from nodus_tui.connect import backend_options, connect  # noqa: PLC0415
+    from nodus_tui.tidying import not_before_begin  # noqa: PLC0415
 
+    not_before_begin()
     options = backend_options("work")
     log_to_file()
     from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nodus_tui.cli.details import results_text
+from nodus_tui.cli.details.jobs import results_text
 from nodus_tui.cli.jobs import status_of
 from nodus_tui.cli.output import csv_text, json_text, pairs_text, table_text, yaml_text
 from nodus_tui.cli.rows.jobs import cap_text, progress_text

@@ -15,14 +15,12 @@ from nodus_tui.key_gate import WholeFrames
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.availability import useless
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import Situation, View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
 from nodus_tui.view_state.views import destination
 from nodus_tui.view_state.wrapping import clipped, wrapped
-from nodus_tui.widgets.dialogs import HelpOverlay
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
@@ -78,7 +76,7 @@ class ViewScreen(WholeFrames[None]):
         self._keys_for: tuple[int, Offer, Situation] | None = None
         self._keys_line: Line = ()
         self._parts: dict[str, Widget] = {}
-        self._stands = False
+        self.stands = False
         """Whether the parts are there: data may come before."""
         self.first_notice = ""
         """What is to be told as soon as the screen stands."""
@@ -146,7 +144,13 @@ class ViewScreen(WholeFrames[None]):
 
     def offered(self) -> Offer:
         """The same as the footer has it: without what would do nothing to the subject as it stands."""
-        own, idle = self.offer(), useless(self.subject())
+        own, subject = self.offer(), self.subject()
+        if subject is None:
+            return own
+        # Imported here: it knows all kinds, which come with the first row.
+        from nodus_tui.view_state.availability import useless  # noqa: PLC0415
+
+        idle = useless(subject)
         return Offer(own.now - idle, own.without | idle, own.words)
 
     def part(self, name: str, kind: type[Part]) -> Part:
@@ -161,7 +165,7 @@ class ViewScreen(WholeFrames[None]):
 
     def show(self) -> None:
         """Paint everything that changed."""
-        if not self._stands:
+        if not self.stands:
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
@@ -186,7 +190,7 @@ class ViewScreen(WholeFrames[None]):
         back = below is not None and below.crumbs() == tuple(before)
         ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, back=back and crumb is before[-1])))
         left = line(" ", Span("nodus", Tone.TITLE), *ways, muted(" › "), strong(here))
-        news = self.services.feed.notices.words(self.key("notices"))
+        news = self.services.feed.news(self.key("notices"))
         for right in (joined((news, self.headline())), news):
             space = width - line_width(left) - line_width(right) - 1
             if space > 0:
@@ -262,7 +266,7 @@ class ViewScreen(WholeFrames[None]):
         self._notice, self._notice_lines, self._lasting = lines, most, lasting
         self._notices_told += 1
         told = self._notices_told
-        if not self._stands:
+        if not self.stands:
             return
         self.part("status", SpanBlock).show(self._status_lines)
         if not lasting:
@@ -275,7 +279,7 @@ class ViewScreen(WholeFrames[None]):
 
     def on_mount(self) -> None:
         """First paint, and again with each theme."""
-        self._stands = True
+        self.stands = True
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
         if self.first_notice:
             self.notice(self.first_notice, Tone.GOOD)
@@ -363,6 +367,8 @@ class ViewScreen(WholeFrames[None]):
 
     def do_help(self) -> None:
         """Show all keys."""
+        from nodus_tui.widgets.dialogs import HelpOverlay  # noqa: PLC0415 - dialogs are loaded with the first
+
         self.app.push_screen(HelpOverlay(self.VIEW, self.services.situation()))
 
     async def do_quit(self) -> None:

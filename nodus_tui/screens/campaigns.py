@@ -1,26 +1,31 @@
 """The first view: all campaigns, and the selected one in words."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.screens import acting, acting_many
+from nodus_tui.later import Later
 from nodus_tui.screens.base import bindings_of
-from nodus_tui.screens.group import GroupScreen
-from nodus_tui.screens.result_ways import show_group_results
+from nodus_tui.screens.catalogue import screen_of
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import group_detail, status_of
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View, action_by_id, refusal
-from nodus_tui.view_state.run_columns import waiting_at_own_caps
 from nodus_tui.view_state.words import sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 from nodus_tui.widgets.span_block import SpanBlock
+
+if TYPE_CHECKING:
+    from nodus_tui.screens import acting, acting_many, result_ways
+    from nodus_tui.view_state import run_columns
+else:
+    acting, acting_many, result_ways = (Later(f"nodus_tui.screens.{name}") for name in ("acting", "acting_many", "result_ways"))
+    run_columns = Later("nodus_tui.view_state.run_columns")
 
 _FIXED_LINES = 9
 """Lines of the screen beside the rows and the selected group's reason: crumbs, titles, margin, three facts, status, keys, filter."""
@@ -45,12 +50,17 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         """Where the cursor is, what else goes on, and who does the work."""
         return (
             *super().status_parts(),
-            self.services.feed.budgets.words(self.key("budgets")),
-            self.services.feed.jobs.words(self.key("jobs")),
-            self.services.feed.sweeps.words(self.key("sweeps")),
+            *self._beside(),
             sandboxes_words(self.services.sandboxes(), self.key("sandboxes")),
             line(muted(self.services.whose_work())),
         )
+
+    def _beside(self) -> tuple[Line, ...]:
+        """What else goes on, once anything is known."""
+        feed = self.services.feed
+        if not feed.begun:
+            return ()
+        return feed.budgets.words(self.key("budgets")), feed.jobs.words(self.key("jobs")), feed.sweeps.words(self.key("sweeps"))
 
     def nothing(self) -> tuple[Line, ...]:
         """How the first campaign comes about, to whom can let it."""
@@ -86,12 +96,12 @@ class CampaignsScreen(TableScreen[AgentGroup]):
 
     def open_item(self, item: AgentGroup) -> None:
         """The group and its runs."""
-        self.app.push_screen(GroupScreen(self.services, item.name))
+        self.app.push_screen(screen_of(View.GROUP, self.services, item.name))
 
     def do_results(self) -> None:
         """The results of the selected group."""
         if (group := self.selected()) is not None:
-            show_group_results(self, group.name)
+            result_ways.show_group_results(self, group.name)
 
     async def do_kill(self) -> None:
         """Kill the selected group, or those that are picked."""
@@ -115,7 +125,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             except NodusError as error:
                 self.notice(f"! The runs of {group.name} cannot be read: {error.detail}", Tone.BAD)
             else:
-                await acting_many.extend_waiting(self, group, waiting_at_own_caps(runs))
+                await acting_many.extend_waiting(self, group, run_columns.waiting_at_own_caps(runs))
 
     async def do_retry(self) -> None:
         """Run the unscored cases of the selected group again, or of the picked ones."""

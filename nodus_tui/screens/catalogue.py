@@ -4,7 +4,20 @@ from importlib import import_module
 
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.views import ViewEntry
+from nodus_tui.view_state.views import View, ViewEntry
+
+_OF_ONE = {
+    View.GROUP: "group:GroupScreen",
+    View.RESULTS: "results:ResultsScreen",
+    View.TIMELINE: "timeline:TimelineScreen",
+    View.WHAT_IF: "what_if:WhatIfScreen",
+    View.COMPARISON: "comparison:ComparisonScreen",
+    View.JOB: "job:JobScreen",
+    View.SANDBOX: "box:SandboxScreen",
+    View.SWEEP: "sweep:SweepScreen",
+    View.ENVIRONMENT: "environment:EnvironmentScreen",
+}
+"""Screens of one thing that need no more than its name, or that and the name of another."""
 
 
 def screen_class(entry: ViewEntry) -> type[ViewScreen]:
@@ -19,3 +32,10 @@ def screen_class(entry: ViewEntry) -> type[ViewScreen]:
 def make_screen(entry: ViewEntry, services: Services) -> ViewScreen:
     """A new screen of a view that can be gone to from everywhere."""
     return screen_class(entry)(services)
+
+
+def screen_of(view: View, services: Services, *names: str) -> ViewScreen:
+    """A new screen of one thing by its name, or of that and another."""
+    module, _, name = _OF_ONE[view].partition(":")
+    made: ViewScreen = getattr(import_module(f"nodus_tui.screens.{module}"), name)(services, *names)
+    return made

@@ -17,15 +17,6 @@ from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
-COLUMNS_CSS = """
-ColumnsDialog { align: right middle; background: transparent; }
-ColumnsDialog #dialog { width: 46; padding: 0 1; }
-ColumnsDialog LineTable { margin: 1 0 0 0; }
-ColumnsDialog #problem { margin-top: 1; }
-App.-low ColumnsDialog LineTable { margin: 0; }
-App.-low ColumnsDialog #problem { margin: 0; }
-"""
-"""At the side: the table is what is looked at."""
 _TALLEST = 22
 """Lines of the list, titles included."""
 _OTHER_LINES = 9

@@ -1,4 +1,9 @@
-"""The live feed: one task that reads the backend's stream into the view states, and says how the connection stands."""
+"""The live feed: one task that reads the backend's stream into the view states, and says how the connection stands.
+
+Of the states only that of the first view is loaded at the start; the others come with the first snapshot, or with their views.
+"""
+
+from __future__ import annotations
 
 import asyncio
 from collections import Counter
@@ -6,23 +11,28 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.events import Event, EventBatch, Snapshot
-from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.boxes import BoxesState
-from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
-from nodus_tui.view_state.group import GroupState
-from nodus_tui.view_state.jobs import JobsState
-from nodus_tui.view_state.notice_words import Happening
-from nodus_tui.view_state.notices import NoticesState
-from nodus_tui.view_state.queue import QueueState
-from nodus_tui.view_state.results import ResultsState
-from nodus_tui.view_state.sweep import SweepState
-from nodus_tui.view_state.sweeps import SweepsState
+from nodus_tui.view_state.cells import Line
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.events import Event, EventBatch, Snapshot
+    from nodus_tui.contract.resources.agent_run import AgentRun
+    from nodus_tui.screens.workspace_states import WorkspaceStates
+    from nodus_tui.view_state.boxes import BoxesState
+    from nodus_tui.view_state.budgets import BudgetsState
+    from nodus_tui.view_state.group import GroupState
+    from nodus_tui.view_state.jobs import JobsState
+    from nodus_tui.view_state.notice_words import Happening
+    from nodus_tui.view_state.notices import NoticesState
+    from nodus_tui.view_state.queue import QueueState
+    from nodus_tui.view_state.results import ResultsState
+    from nodus_tui.view_state.sweep import SweepState
+    from nodus_tui.view_state.sweeps import SweepsState
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -57,6 +67,8 @@ class FoldedState(Folds, Protocol):
 
 async def unfinished_runs(backend: Backend) -> list[AgentRun]:
     """The runs of every group that have not ended, page by page."""
+    from nodus_tui.contract.resources.agent_run import AgentRun  # noqa: PLC0415 - loaded by whoever asks for runs
+
     found: list[AgentRun] = []
     after = ""
     while True:
@@ -84,13 +96,8 @@ class LiveFeed:
         self._keys_first = keys_first
         """Waits while a key is being handled."""
         self.campaigns = CampaignsState()
-        self.jobs = JobsState()
-        self.budgets = BudgetsState()
-        self.sweeps = SweepsState()
-        self.boxes = BoxesState()
-        self.notices = NoticesState(self.campaigns.rows, self.jobs.rows, self.sweeps.rows, self.budgets.rows)
-        self._states: tuple[FoldedState, ...] = (self.campaigns, self.jobs, self.budgets, self.sweeps, self.boxes, self.notices)
-        """What the snapshot of the whole workspace and all events go into; a state of a new view is one more. Notices are last."""
+        self.begun = False
+        """Whether the states of all kinds are there: before, nothing is known, and there is nothing to say of them."""
         self.groups: dict[str, GroupState] = {}
         self._open_sweeps: dict[str, SweepState] = {}
         self.queue: QueueState | None = None
@@ -101,6 +108,47 @@ class LiveFeed:
         self._for_results: set[str] = set()
         """Groups that no view of their own shows."""
         self.connection = Connection("connecting")
+
+    @cached_property
+    def _of_all(self) -> WorkspaceStates:
+        from nodus_tui.screens.workspace_states import WorkspaceStates  # noqa: PLC0415 - the first paint has nothing to show of them
+
+        self.begun = True
+        return WorkspaceStates(self.campaigns)
+
+    @property
+    def _states(self) -> tuple[FoldedState, ...]:
+        """What the snapshot of the whole workspace and all events go into."""
+        return self._of_all.all
+
+    @property
+    def jobs(self) -> JobsState:
+        """All jobs."""
+        return self._of_all.jobs
+
+    @property
+    def budgets(self) -> BudgetsState:
+        """All budgets."""
+        return self._of_all.budgets
+
+    @property
+    def sweeps(self) -> SweepsState:
+        """All sweeps."""
+        return self._of_all.sweeps
+
+    @property
+    def boxes(self) -> BoxesState:
+        """All Sandboxes of the kind."""
+        return self._of_all.boxes
+
+    @property
+    def notices(self) -> NoticesState:
+        """What happened, told and untold."""
+        return self._of_all.notices
+
+    def news(self, key: str) -> Line:
+        """How many notices are unread, and the key that shows them; nothing where none is."""
+        return self.notices.words(key) if self.begun else ()
 
     async def run(self) -> None:
         """Read for ever; after a loss try again, with growing pauses, and take the whole state anew."""
@@ -154,7 +202,7 @@ class LiveFeed:
         for start in range(0, len(batch.events), SLICE):
             await asyncio.sleep(0)
             await self._keys_first()
-            self.take(EventBatch(cursor=batch.cursor, events=batch.events[start : start + SLICE]))
+            self.take(batch.model_copy(update={"events": batch.events[start : start + SLICE]}))
 
     def take(self, batch: EventBatch) -> None:
         """Fold one batch into every state that it concerns."""
@@ -176,11 +224,16 @@ class LiveFeed:
 
     async def open_group(self, name: str) -> GroupState:
         """The state of one group with its runs; raises NodusError when the backend cannot give it."""
-        state = self.groups.get(name)
-        if state is None:
-            state = self.groups[name] = GroupState(name)
+        state = self._group(name)
         await self.reload_group(name)
         return state
+
+    def _group(self, name: str) -> GroupState:
+        if name not in self.groups:
+            from nodus_tui.view_state.group import GroupState  # noqa: PLC0415 - the state of a view is loaded with it
+
+            self.groups[name] = GroupState(name)
+        return self.groups[name]
 
     async def reload_group(self, name: str) -> None:
         """Take a group's snapshot (again)."""
@@ -194,9 +247,11 @@ class LiveFeed:
     def open_results(self, name: str) -> ResultsState:
         """The state of a group's results; its runs are not known yet where no view shows the group."""
         if name not in self.groups:
-            self.groups[name] = GroupState(name)
+            self._group(name)
             self._for_results.add(name)
         if name not in self.results:
+            from nodus_tui.view_state.results import ResultsState  # noqa: PLC0415 - see _group
+
             self.results[name] = ResultsState(self.groups[name], self.campaigns.rows)
         self._results_open[name] += 1
         return self.results[name]
@@ -214,6 +269,8 @@ class LiveFeed:
     def queue_state(self) -> QueueState:
         """What waits in the whole workspace; nothing is known of it before `load_queue`."""
         if self.queue is None:
+            from nodus_tui.view_state.queue import QueueState  # noqa: PLC0415 - see _group
+
             self.queue = QueueState(self.campaigns.rows, self.jobs.rows, self.boxes.rows, self.sweeps.rows)
         return self.queue
 
@@ -233,6 +290,8 @@ class LiveFeed:
     def sweep_state(self, name: str) -> SweepState:
         """The state of one sweep with its cells, which are not known yet where no view shows it."""
         if name not in self._open_sweeps:
+            from nodus_tui.view_state.sweep import SweepState  # noqa: PLC0415 - see _group
+
             self._open_sweeps[name] = SweepState(name, self.sweeps.rows, self.campaigns.rows, self.jobs.rows)
         return self._open_sweeps[name]
 

@@ -5,8 +5,36 @@ from dataclasses import replace
 
 from nodus_tui.last_places import LastPlaces, Place
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.screens.last_place import place_of
-from nodus_tui.view_state.views import View
+from nodus_tui.screens.table_screen import RowsScreen
+from nodus_tui.view_state.views import View, destination
+
+PARENTS = {
+    View.JOB: View.JOBS,
+    View.SANDBOX: View.SANDBOXES,
+    View.SWEEP: View.SWEEPS,
+    View.ENVIRONMENT: View.ENVIRONMENTS,
+    View.SPEC: View.SPECS,
+}
+"""What lies below a view of one thing, where it is not the campaigns."""
+OF_A_GROUP = frozenset({View.GROUP, View.RESULTS, View.TIMELINE, View.WHAT_IF, View.COMPARISON})
+NAMED = frozenset({*PARENTS, *OF_A_GROUP, View.RUN})
+"""Views of one thing that can be opened by its name alone, or by that and the name of another."""
+
+
+def place_of(screens: Iterable[ViewScreen]) -> Place:
+    """The place of the topmost view that can be opened again; an estimate cannot."""
+    for screen in reversed(tuple(screens)):
+        view = screen.VIEW
+        if view not in NAMED and destination(view.value) is None:
+            continue
+        name, second = (*(screen.names() if view in NAMED else ()), "", "")[:2]
+        below = View.JOBS.value if view is View.RESULTS and screen.crumbs()[0] == View.JOBS.value else ""
+        row = ""
+        # A view that has just been opened has no table yet.
+        if isinstance(screen, RowsScreen) and screen.is_mounted and screen.active_table.id == "rows":
+            row = screen.active_table.cursor_key or ""
+        return Place(view, name, row, second, below)
+    return Place(View.CAMPAIGNS)
 
 
 class PlaceKeeper:

@@ -1,18 +1,24 @@
 """What a screen may ask of the application around it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.contract.playback import Playback, Recorded, Replayed
-from nodus_tui.screens.environments_desk import EnvironmentsDesk
 from nodus_tui.screens.feed import LiveFeed
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.view_state.asked import Asked
 from nodus_tui.view_state.key_actions import Situation
 from nodus_tui.view_state.undoing import History
+
+if TYPE_CHECKING:
+    from nodus_tui.screens.environments_desk import EnvironmentsDesk
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,6 @@ class Services:
     sandboxes: Callable[[], int]
     """How many sandboxes of this workspace run now, as far as is known."""
 
-    environments: EnvironmentsDesk
-    """The environments, and the gold checks that run from here."""
-
     tables: TableMemory
     """Which columns the tables show."""
 
@@ -59,6 +62,13 @@ class Services:
 
     asked: Asked = field(default_factory=Asked)
     """What the person asked for that is not answered yet."""
+
+    @cached_property
+    def environments(self) -> EnvironmentsDesk:
+        """The environments, and the gold checks that run from here."""
+        from nodus_tui.screens.environments_desk import EnvironmentsDesk  # noqa: PLC0415 - loaded with the first view that asks for them
+
+        return EnvironmentsDesk(self.backend, self.feed.campaigns.rows)
 
     def playback(self) -> Playback | None:
         """How the showing of a recording stands; None where what is shown is the present."""

@@ -280,7 +280,7 @@ class SpecEditor(ViewScreen):
         return self._outline
 
     def _tell_about(self) -> None:
-        if not self._stands:
+        if not self.stands:
             return
         self._about = About() if self._long else about_at(self.outline(), *self.editing.cursor_location, self._names)
         self.show()

@@ -6,13 +6,12 @@ knows no kind of resource.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 from textual.app import ComposeResult
 
-from nodus_tui.screens import acting
+from nodus_tui.later import Later
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.screens.columns_dialog import ColumnsDialog
 from nodus_tui.screens.filter_bar import FilterBar
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
@@ -25,6 +24,11 @@ from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import PICKED, LineTable
 from nodus_tui.widgets.span_block import SpanBlock
+
+if TYPE_CHECKING:
+    from nodus_tui.screens import acting
+else:
+    acting = Later("nodus_tui.screens.acting")
 
 
 class RowsScreen(ViewScreen):
@@ -88,6 +92,8 @@ class RowsScreen(ViewScreen):
 
     async def do_columns(self) -> None:
         """Choose which columns are shown, in which order, and by which the rows are sorted."""
+        from nodus_tui.screens.columns_dialog import ColumnsDialog  # noqa: PLC0415 - dialogs are loaded with the first
+
         table = self.active_table
         name = self._name_of(table)
 

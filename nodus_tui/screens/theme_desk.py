@@ -8,7 +8,6 @@ from textual.app import App
 
 from nodus_tui.appearance import Appearance
 from nodus_tui.screens.base import ViewScreen
-from nodus_tui.screens.theme_dialog import ThemeDialog, fault_words
 from nodus_tui.theming import ThemeFile
 from nodus_tui.view_state.cells import Tone
 
@@ -32,6 +31,7 @@ class ThemeDesk:
 
     def choose(self) -> None:
         """Ask which theme; each is shown as it is moved to, and the chosen one is remembered."""
+        from nodus_tui.screens.theme_dialog import ThemeDialog  # noqa: PLC0415 - dialogs are loaded with the first
 
         def chosen(name: str | None) -> None:
             screen = self._app.screen
@@ -83,4 +83,6 @@ class ThemeDesk:
         """Everything that is wrong with any theme, in one message that stays until it is mended."""
         faults = self._looks.shelf.faults
         if faults and isinstance(self._app.screen, ViewScreen):
+            from nodus_tui.screens.theme_dialog import fault_words  # noqa: PLC0415 - as above
+
             self._app.screen.tell(*fault_words(faults), lasting=True)

@@ -19,16 +19,6 @@ from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 
-THEME_CSS = """
-ThemeDialog { align: right middle; background: transparent; }
-ThemeDialog #dialog { width: 46; padding: 0 1; }
-ThemeDialog LineTable { height: auto; max-height: 16; margin: 1 0 0 0; }
-ThemeDialog #about { margin: 0 0 1 2; }
-App.-low ThemeDialog #sample { max-height: 0; }
-App.-low ThemeDialog #about { margin: 0 0 0 2; }
-"""
-"""At the side, and over a view that is not dimmed: it is what is looked at."""
-
 _COLUMNS: tuple[Column[ThemeChoice], ...] = (
     Column("name", "THEME", 20, lambda choice, _now: line(choice.name), lambda choice: choice.name, grow=20),
     Column("own", "", 5, lambda choice, _now: line(muted("yours" if choice.own else "")), lambda _choice: None),

@@ -1,9 +1,11 @@
 """The campaigns view: every AgentGroup with its phase, progress, pass rate, money and time left."""
 
+from __future__ import annotations
+
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
@@ -20,12 +22,14 @@ from nodus_tui.view_state.figures import (
     short_usd,
 )
 from nodus_tui.view_state.filtering import Filter, Searchable
-from nodus_tui.view_state.folding import group_after
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of, money_parts, shorter_money_of
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words, shorter_pass_rate_cells
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import GROUP_SIGNS
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.events import Event, Snapshot
 
 _CASES_BEFORE_FORECAST = 3
 _PHASE_ORDER = {phase: place for place, phase in enumerate(GroupPhase)}
@@ -253,6 +257,8 @@ class CampaignsState:
         """Take one event; says whether anything here changed."""
         if event.kind != "AgentGroup" or event.cursor <= self.cursor:
             return False
+        from nodus_tui.view_state.folding import group_after  # noqa: PLC0415 - it knows all kinds, which come with the data
+
         group = group_after(self.rows.find(event.name), event)
         if group is None:
             known = self.rows.find(event.name) is not None

@@ -1,10 +1,14 @@
 """What can be undone of what a person just did, and why the rest cannot. Pure: what it says is done elsewhere."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, PauseSweep, Resume, ResumeSweep, Retry, RetryCells, RetryJob
+if TYPE_CHECKING:
+    from nodus_tui.contract.actions import Action
 
 MOST_KEPT = 50
 """Steps that can be gone back."""
@@ -28,6 +32,8 @@ class Step:
 
 def step_of(action: Action, *, paused: bool = False) -> Step:
     """An action of the backend that was done. Of a sweep that goes on again `paused` says that it was paused, and not interrupted."""
+    from nodus_tui.contract.actions import PauseSweep, ResumeSweep  # noqa: PLC0415 - whoever did something has loaded them
+
     if isinstance(action, PauseSweep):
         return Step(f"the pause of sweep {action.name}", ResumeSweep(name=action.name))
     if isinstance(action, ResumeSweep):
@@ -44,6 +50,8 @@ def step_of_many(actions: Sequence[Action], named: str) -> Step:
 
 
 def _for_good(action: Action, named: str = "") -> tuple[str, None, None, str]:
+    from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry, RetryCells, RetryJob  # noqa: PLC0415 - as above
+
     name = named or getattr(action, "name", "") or getattr(action, "group", "")
     match action:
         case Kill():

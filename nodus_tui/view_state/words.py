@@ -1,11 +1,16 @@
 """Phases, verdicts and reasons as a glyph and a word with a tone: three carriers, so that colour is never the only one."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
-from nodus_tui.contract.resources.job import JobPhase, JobStatus
-from nodus_tui.contract.resources.sandbox import SandboxPhase
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.resources.job import JobPhase, JobStatus
+    from nodus_tui.contract.resources.sandbox import SandboxPhase
 
 
 @dataclass(frozen=True, slots=True)

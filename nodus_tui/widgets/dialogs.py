@@ -26,19 +26,6 @@ from nodus_tui.widgets.text_pane import TextPane
 HELP_INDENT = 16
 """Cells of the keys before what they do: one more than the longest keys take."""
 
-DIALOG_CSS = """
-ModalScreen { align: center middle; background: $background 60%; }
-ModalScreen:ansi { background: transparent; }
-#dialog { width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 1 2; background: $panel; border: round $primary; }
-#dialog { overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-background: $panel; }
-#dialog SpanBlock { background: $panel; }
-#dialog ChoiceRow { background: $panel; margin-top: 1; }
-#dialog TextPane, #dialog LineTable { background: $panel; }
-#dialog Input { background: $surface; margin: 1 0 0 0; padding: 0 1; border: none; height: 1; }
-#dialog #problem { margin-top: 1; }
-Input:focus { background-tint: $foreground 0%; }
-"""
-
 
 Result = TypeVar("Result")
 

@@ -11,6 +11,8 @@ from textual.pilot import Pilot
 from nodus_tui.app import NodusApp
 
 Driver = Pilot[int]
+_FRAMES = 5
+"""At most so many follow on one another without anything new to show: what is laid out tells its room, and says more or less for it."""
 
 
 @asynccontextmanager
@@ -33,6 +35,7 @@ async def settled(app: NodusApp, pilot: Driver) -> None:
         timer.stop()
         app._paint_data()
         await pilot.pause()
+        await painted(app)
 
 
 async def press(app: NodusApp, pilot: Driver, *keys: str) -> None:
@@ -48,8 +51,11 @@ async def painted(app: NodusApp) -> None:
     if app._resize_timer is not None:
         app._check_resize()
         await still()
-    app.screen._on_timer_update()
-    await still()
+    for _ in range(_FRAMES):
+        app.screen._on_timer_update()
+        await still()
+        if not (app.screen._layout_required or app.screen._dirty_widgets):
+            break
 
 
 def screen_lines(app: NodusApp) -> list[str]:

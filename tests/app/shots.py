@@ -10,7 +10,7 @@ from rich.color import Color
 from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.theming import DEFAULT_THEME
 

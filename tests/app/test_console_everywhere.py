@@ -12,7 +12,7 @@ from console_stops import STOPS, go_to
 from textual.screen import ModalScreen
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.drawing import OnlyAscii
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.room import LOW_HEIGHT, MIN_HEIGHT, MIN_WIDTH

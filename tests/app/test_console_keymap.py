@@ -7,7 +7,7 @@ from console_records import every_kind_of_run, group
 from console_stops import STOPS, go_to
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.group import GroupScreen

@@ -8,7 +8,7 @@ from console_records import every_kind_of_run, group
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.terminal_facts import TerminalFacts, terminal_facts
 from nodus_tui.wishes import Wishes

@@ -9,7 +9,7 @@ from scripted_backend import ScriptedBackend
 from textual.events import MouseScrollDown
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.palette import JumpDialog
 from nodus_tui.view_state.views import View

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from nodus_tui.app import NodusApp
 from nodus_tui.console_memory import FILE_NAME
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.screens.base import ViewScreen

@@ -14,7 +14,7 @@ from pictures import picture
 from shots import slug
 from spec_workspace import spec_workspace
 
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 
 FOLDER = Path(__file__).parent / "pictures"

@@ -7,7 +7,7 @@ from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import NOW, changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.screens.group import GroupScreen

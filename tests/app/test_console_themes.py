@@ -11,7 +11,7 @@ from rich.color import Color, ColorSystem
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.console_memory import FILE_NAME, ConsoleMemory
-from nodus_tui.contract.configuration import ConsoleSettings
+from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.theming import ThemeFile, Tones, Weights, contrast
 from nodus_tui.view_state.cells import Tone

@@ -71,6 +71,20 @@ def test_the_rows_of_a_kind_load_no_other_kind(tmp_path: Path) -> None:
     assert not loaded & {"nodus_tui.cli.rows.jobs", "nodus_tui.cli.rows.budgets", "nodus_tui.cli.sweep_texts", "nodus_tui.view_state.rows"}
 
 
+def test_what_describes_a_kind_loads_no_other_kind(tmp_path: Path) -> None:
+    modules_after(["--in-process", "apply", "-f", str(_EXAMPLE)], tmp_path)
+    loaded = modules_after(["--in-process", "describe", "group/hello-simulated"], tmp_path)
+    assert "nodus_tui.cli.details.groups" in loaded
+    others = {f"nodus_tui.cli.details.{kind}" for kind in ("agents", "budgets", "jobs", "runs", "sweeps")}
+    assert not loaded & (others | {"nodus_tui.cli.rows.jobs", "nodus_tui.cli.sweep_texts", "nodus_tui.view_state.run_facts", "textual"})
+
+
+def test_looking_at_a_file_loads_no_kind_that_is_not_in_it(tmp_path: Path) -> None:
+    loaded = modules_after(["validate", "--offline", "-f", str(_EXAMPLE)], tmp_path)
+    assert "nodus_tui.contract.resources.agent_group" in loaded
+    assert not loaded & {f"nodus_tui.contract.{name}" for name in ("configuration", "resources.budget", "resources.job", "resources.sweep")}
+
+
 @pytest.mark.parametrize("verb", ["get", "run", "web", "scheduler", "sandboxes", "gpus"])
 def test_the_help_of_a_verb_loads_no_backend_and_no_way_to_one(verb: str, tmp_path: Path) -> None:
     loaded = modules_after([verb, "--help"], tmp_path)

@@ -4,18 +4,16 @@ from datetime import UTC, datetime
 
 import click
 
-from nodus_tui.cli.details import resource_text, transcript_text
+from nodus_tui.cli.details import resource_text
 from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.sweep_texts import cells_table
 from nodus_tui.cli.targets import split_target, work_named
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.contract.resources.sweep import Sweep
 
 
 @click.command("describe")
@@ -35,7 +33,9 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
     async def ask(backend: Backend) -> tuple[Resource, Transcript | None, AgentSandbox | None]:
         nonlocal cells
         resource = await _find(backend, target)
-        if isinstance(resource, Sweep):
+        if resource.kind == "Sweep":
+            from nodus_tui.cli.sweep_texts import cells_table  # noqa: PLC0415 - loaded for the kind that is asked for
+
             cells = cells_table(await backend.sweep_results(resource.name))
         if not isinstance(resource, AgentRun):
             return resource, None, None
@@ -53,6 +53,8 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
     told = resource_text(resource, now=datetime.now(UTC), limits=limits, transcript=transcript)
     parts = [] if transcript_only else [told, *([cells] if cells else [])]
     if transcript is not None:
+        from nodus_tui.cli.details.runs import transcript_text  # noqa: PLC0415 - as above
+
         parts.append(transcript_text(transcript, calls=not transcript_only))
     emit("\n\n".join(parts))
     return 0

@@ -3,12 +3,14 @@
 `load_specs` is for who needs nothing but the texts; `read_specs` also gives what can be checked further although something is wrong.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.resources.meta import Metadata, Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
@@ -23,6 +25,9 @@ from nodus_tui.contract.spec_loading.sentences import Finding, shown, without_co
 from nodus_tui.contract.spec_loading.single_document import load_single, no_more
 from nodus_tui.contract.spec_loading.yaml_reader import SourceDocument, read_documents
 from nodus_tui.contract.wording import alternatives, escaped, quoted
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.configuration import Configuration
 
 
 class _UnknownKind(ContractModel):
@@ -193,6 +198,8 @@ def load_configuration(file: str, text: bytes, *, also: Callable[[Mapping[str, o
 
     `also` finds what is wrong with what was written and no model knows of. Raises NodusError Configuration with every fault of the file.
     """
+    from nodus_tui.contract.configuration import Configuration  # noqa: PLC0415 - specs are read without it
+
     return load_single(Configuration, file, text, what="configuration", empty=Configuration(), also=also)
 
 

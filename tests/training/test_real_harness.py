@@ -1,5 +1,6 @@
 """TrainingJobs on the real lm-evaluation-harness, offline, on this machine's processors: few starts of it, for each takes ten seconds."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,8 +12,9 @@ import psutil
 import pytest
 from docker_engines import user_engine
 from stand_in_hub import COMMIT, REPOSITORY, hub
-from training_place import TrainingPlace, log_of, output, until
+from training_place import TrainingPlace, log_of, output, training_job, until
 
+from local_backend.backend import LocalBackend
 from local_backend.jobs.order import read_report
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
 from local_backend.training.runtime import find, look
@@ -116,16 +118,24 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
         assert second.cost_usd > first.cost_usd
 
 
-async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_own_cache(real: TrainingPlace) -> None:
-    """A cent pays for a second. How long loading takes is the machine's affair: a cap that was too little for it is raised."""
-    real.words(40, tokens=64)
-    step = cap = Decimal("0.20")
-
-    async with real.backend() as backend:
-        await backend.apply(real.benchmark("words", maxCostUSD=str(cap)))
-        while (await until(backend, lambda status: status.ended or (status.progress or 0) > 0.02)).ended:
-            cap += step
+async def until_it_scores(backend: LocalBackend, cap: Decimal) -> Decimal:
+    """How long loading takes is the machine's affair: until there are answers, the cap is kept some seconds ahead. Gives the cap."""
+    while True:
+        _, status = await training_job(backend)
+        if status.phase == "Running" and (status.progress or 0) > 0.02:
+            return cap
+        if cap - status.cost_usd < Decimal("0.06"):
+            cap += Decimal("0.05")
             await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=cap))
+        await asyncio.sleep(0.1)
+
+
+async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_own_cache(real: TrainingPlace) -> None:
+    """A cent pays for a second."""
+    real.words(40, tokens=64)
+    async with real.backend() as backend:
+        await backend.apply(real.benchmark("words", maxCostUSD="0.12"))
+        cap = await until_it_scores(backend, Decimal("0.12"))
         # From here on it answers no more, so that it is the cap that ends it and not its last answer.
         folder = real.folder / "home" / "jobs" / "score"
         report = read_report(folder, (folder / "token").read_text())

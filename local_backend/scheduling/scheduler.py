@@ -118,11 +118,13 @@ class Scheduler:
 
     async def _stop_for_budget(self, budget: str, refusal: Refusal) -> None:
         _log.warning("work stops: %s", refusal.message)
+        # Kept: the budget may be deleted while its work is stopped.
+        ceiling = self.budgets.book.ceiling(budget)
         if self.also_stopped_by_budgets is not None:
-            await self.also_stopped_by_budgets(self.budgets.book.ceiling(budget))
+            await self.also_stopped_by_budgets(ceiling)
         for name in list(self._tasks):
             engine = self._engines.get(name)
-            if engine is not None and self.budgets.book.ceiling(budget).covers(engine.books.purse.work):
+            if engine is not None and ceiling.covers(engine.books.purse.work):
                 await engine.stop_for_budget()
 
     async def budget_changed(self, name: str) -> None:

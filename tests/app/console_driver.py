@@ -2,17 +2,25 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
+from pkgutil import iter_modules
 
 from console_records import NOW
 from scripted_backend import ScriptedBackend
 from stillness import still
 from textual.pilot import Pilot
 
+from nodus_tui import screens
 from nodus_tui.app import NodusApp
 
 Driver = Pilot[int]
 _FRAMES = 5
 """At most so many follow on one another without anything new to show: what is laid out tells its room, and says more or less for it."""
+
+
+# Loading a view takes long where nothing is compiled; the tests wait for what the console does, and not for that.
+for _module in iter_modules(screens.__path__, f"{screens.__name__}."):
+    import_module(_module.name)
 
 
 @asynccontextmanager

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from local_backend.scheduling.admission import display_ceiling
 from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.records import RunRecord, event
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.money import display_usd, exact_usd, nano_from_usd, usd_from_nano, usd_text
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 
 
@@ -122,15 +123,17 @@ class Actions:
             return self._outcome(action, "AgentRun", run.name, f"{run.name} has that cap already")
         self._check_extension(run, cap)
         old = usd_text(usd_from_nano(run.cap))
+        needed = run.needed if run.phase is RunPhase.WAITING and run.needed is not None and not action.restart else 0
         successor = await engine.supersede(run, cap, restart=action.restart)
         if successor is None:
             return self._outcome(action, "AgentRun", run.name, f"{run.name} ended before its cap was extended ({run.phase})")
         how = "begins afresh" if action.restart or not successor.carried else "goes on from its conversation"
+        again = f", but waits again: its next call needs at least {display_ceiling(needed)}" if needed > cap else ""
         return self._outcome(
             action,
             "AgentRun",
             run.name,
-            f"{successor.name} takes the place of {run.name} with a cap of {display_usd(action.cap_usd)} and {how}",
+            f"{successor.name} takes the place of {run.name} with a cap of {exact_usd(action.cap_usd)} and {how}{again}",
             [
                 Change(kind="AgentRun", name=run.name, field="maxCostUSD", old=old, new=usd_text(action.cap_usd)),
                 Change(kind="AgentRun", name=run.name, field="successor", old="", new=successor.name),
@@ -142,7 +145,7 @@ class Actions:
             advice = "its verdict stands" if run.phase is RunPhase.SUCCEEDED else "retry it instead"
             raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} has ended ({run.phase}): {advice}")
         if cap <= run.cap:
-            now = display_usd(usd_from_nano(run.cap))
+            now = exact_usd(usd_from_nano(run.cap))
             raise NodusError(ErrorCode.INVALID_ACTION, f"a cap is extended, never lowered: {run.name} has {now} now")
 
     async def _raise_group_cap(self, action: ExtendCap) -> ActionOutcome:
@@ -153,12 +156,12 @@ class Actions:
             if cap == old:
                 return self._outcome(action, "AgentGroup", group.name, f"{group.name} has that cap already")
             if cap < old:
-                now = display_usd(usd_from_nano(old))
+                now = exact_usd(usd_from_nano(old))
                 raise NodusError(ErrorCode.INVALID_ACTION, f"a cap is raised, never lowered: {group.name} has {now} now")
             if group.phase.ended:
                 raise NodusError(ErrorCode.INVALID_ACTION, f"{group.name} has ended ({group.phase}): no case is left to pay for")
             await engine.raise_cap(cap)
-            was, now = display_usd(usd_from_nano(old)), display_usd(action.cap_usd)
+            was, now = exact_usd(usd_from_nano(old)), exact_usd(action.cap_usd)
             change = Change(
                 kind="AgentGroup", name=group.name, field="maxCostUSD", old=usd_text(usd_from_nano(old)), new=usd_text(action.cap_usd)
             )

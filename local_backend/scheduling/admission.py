@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local_backend.scheduling.ledger import Ledger
-from nodus_tui.contract.money import display_usd, usd_from_nano, usd_text
+from nodus_tui.contract.money import display_usd, enough_text, enough_usd, exact_usd, nano_from_usd, usd_from_nano
 from nodus_tui.contract.phases import Reason
 
 
@@ -65,7 +65,8 @@ def _waits_for_money(run: str, ledger: Ledger, shortfall: int, going: int, words
     account = ledger.account(run)
     return Waits(
         Reason.MAX_COST_REACHED,
-        f"waits for {money(shortfall)} of the {words.owner}'s cap: it needs {money(account.own_cap - account.committed)}, "
+        f"waits for {display_ceiling(shortfall)} of the {words.owner}'s cap: "
+        f"it needs {display_ceiling(account.own_cap - account.committed)}, "
         f"{what_is_left(ledger, going, words)}",
         shortfall,
     )
@@ -87,20 +88,20 @@ def call_does_not_fit(ledger: Ledger, run: str, worst: int) -> str | None:
         return None
     account = ledger.account(run)
     needed = account.carried + account.committed + worst
+    cap = exact_usd(usd_from_nano(account.cap))
     return (
-        f"its next call may cost up to {money(worst)}, and {money(max(0, account.room))} of its cap of {money(account.cap)} is left: "
+        f"its next call may cost up to {money(worst)}, and {money(max(0, account.room))} of its cap of {cap} is left: "
         f"extend its cap to at least {display_ceiling(needed)}"
     )
 
 
 def display_ceiling(nano: int) -> str:
     """An amount of at least so many nano-dollars, rounded up to a hundredth of a cent, for a cap that must suffice."""
-    return f"${usd_text(usd_from_nano(_enough(nano)))}"
+    return enough_text(usd_from_nano(nano))
 
 
 def _enough(nano: int) -> int:
-    step = 100_000
-    return -(-nano // step) * step
+    return nano_from_usd(enough_usd(usd_from_nano(nano)))
 
 
 def stalled_message(*, at_own_cap: Sequence[int], cannot_start: int, shortfall_one: int, shortfall_all: int, cap: int) -> str:

@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 
 from nodus_tui.contract.backend import Backend, Query
-from nodus_tui.contract.money import display_usd, usd_text
+from nodus_tui.contract.money import display_usd, enough_usd, exact_usd, usd_text
 from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -32,8 +32,8 @@ def caps_to_start(runs: list[AgentRun]) -> Decimal:
 
 
 def room_for_all(status: AgentGroupStatus, runs: list[AgentRun]) -> Decimal:
-    """The least group cap, rounded up to a plain figure, under which all these waiting runs can start at once."""
-    return rounded_cap(status.money.cap_usd + max(caps_to_start(runs) - status.money.left_usd, Decimal(0)))
+    """The least group cap, as people are told it, under which all these waiting runs can start at once."""
+    return enough_usd(status.money.cap_usd + max(caps_to_start(runs) - status.money.left_usd, Decimal(0)))
 
 
 async def stands_stalled(backend: Backend, group: str, status: AgentGroupStatus) -> bool:
@@ -67,7 +67,7 @@ def stall_advice(group: str, status: AgentGroupStatus, waiting: list[AgentRun]) 
     for run in stuck[:_SHOWN_RUNS]:
         cap = run.spec.max_cost_usd or Decimal(0)
         command = f"nodus-tui extend-cap run/{run.name} {usd_text(next_cap(run))}"
-        sentences.append(f"{run.name} waits at its own cap of {display_usd(cap)}; go on with `{command}`")
+        sentences.append(f"{run.name} waits at its own cap of {exact_usd(cap)}; go on with `{command}`")
     if len(stuck) > _SHOWN_RUNS:
         sentences.append(f"{len(stuck) - _SHOWN_RUNS} more runs wait at their own caps: `nodus-tui get runs --group {group}`")
     return sentences

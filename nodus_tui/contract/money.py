@@ -1,7 +1,7 @@
 """Money: US dollars as exact decimals in the contract, whole nano-dollars in the ledger, text at the edge. Never a float."""
 
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
@@ -62,6 +62,21 @@ def usd_text(amount: Decimal) -> str:
     text = f"{amount:f}"
     whole, _, fraction = text.partition(".")
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def exact_usd(amount: Decimal) -> str:
+    """The text for people of an amount that they compare with another or type: `$0.0745`, with every digit."""
+    return f"${usd_text(amount)}"
+
+
+def enough_usd(amount: Decimal) -> Decimal:
+    """What a cap that must hold so much is told to be, everywhere: rounded up to a hundredth of a cent, so never too little."""
+    return amount.quantize(Decimal("0.0001"), rounding=ROUND_CEILING)
+
+
+def enough_text(amount: Decimal) -> str:
+    """The same for people: `$0.0745` for 0.07441."""
+    return exact_usd(enough_usd(amount))
 
 
 def display_usd(amount: Decimal) -> str:

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, ResumeSweep, Retry, RetryJob
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import exact_usd
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -27,6 +27,7 @@ from nodus_tui.view_state.proposals import (
     kill_group_question,
     kill_run_question,
     proposed_cap,
+    too_low,
     typed_cap,
 )
 from nodus_tui.view_state.run_columns import run_status
@@ -166,7 +167,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
     cap = status.money.cap_usd
     resting = status.phase is GroupPhase.INTERRUPTED
     lines = [
-        line(f"{display_usd(cap)} is the cap; ", strong(f"{short_usd(status.money.model_usd)} is spent"), " on models."),
+        line(f"{exact_usd(cap)} is the cap; ", strong(f"{short_usd(status.money.model_usd)} is spent"), " on models."),
         *((line(muted(status.message)),) if status.message else ()),
         line("It is raised in place. " + (interrupted_waits(screen.key) if resting else "What waits for funds goes on at once.")),
     ]
@@ -176,6 +177,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
             lines,
             value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
+            remark=lambda text: too_low(typed_cap(text), status.needed_cap_usd, "to start all its cases it", "some would wait on"),
         ),
     )
     if answer is not None:
@@ -193,7 +195,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
     resting = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
     first = first_ends(run)
     lines: list[Line] = [
-        line(f"{display_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
+        line(f"{exact_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("This run ends as superseded; a new one takes its case with the higher cap."),
         *((later_line(screen, f"First {first} ends and is paid"),) if first else ()),
@@ -207,6 +209,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
             lines,
             value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
+            remark=lambda text: too_low(typed_cap(text), status.needed_cap_usd, "its next call", "going on, it would wait again"),
             switch=Switch(off=(onward, "lets it begin afresh instead"), on=(afresh, "lets it go on from the conversation instead")),
         ),
     )

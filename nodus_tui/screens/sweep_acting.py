@@ -8,7 +8,7 @@ from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.screens import acting
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.cells import Tone
-from nodus_tui.view_state.proposals import cap_input, cap_problem, proposed_cap, typed_cap
+from nodus_tui.view_state.proposals import cap_input, cap_problem, proposed_cap, too_low, typed_cap
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweep_questions import (
     cell_cap_lines,
@@ -43,6 +43,7 @@ async def extend_sweep(screen: ViewScreen, sweep: Sweep) -> None:
             sweep_cap_lines(sweep),
             value=cap_input(proposed_cap(status.cap_usd, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, status.cap_usd),
+            remark=lambda text: too_low(typed_cap(text), status.needed_cap_usd, "to start all its cells it", "some would wait on"),
         )
     )
     if answer is not None:
@@ -108,6 +109,7 @@ async def extend_cell(screen: ViewScreen, item: CellNow, sweep: Sweep) -> None:
             cell_cap_lines(item, sweep),
             value=cap_input(cell_cap_proposal(item, sweep, screen.services.now())),
             problem=lambda text: cap_problem(text, cell.cap_usd),
+            remark=lambda text: too_low(typed_cap(text), item.needed_cap(), "to start all its cases it", "some would wait on"),
         )
     )
     if answer is not None:

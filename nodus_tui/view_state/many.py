@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import display_usd, enough_text, exact_usd
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -153,7 +153,7 @@ def retry_jobs(jobs: Sequence[AnyJob], now: datetime) -> Plan:
     """Begin the next attempts of jobs."""
     fit = [job for job in jobs if not retry_problem(job)]
     lines = (
-        line("Each begins its next attempt in its work folder as it is, with a new log."),
+        line("Each begins its next attempt in its work folder as it is; its log goes on."),
         line(
             strong(_total([cost_now(job, now) for job in fit])),
             f" of {_total([cap_of(job) for job in fit])} is spent; attempts count under one cap.",
@@ -219,7 +219,7 @@ class CapRaise:
     def lines(self) -> tuple[Line, ...]:
         """How many there are, at which caps, what is spent, and who is left out."""
         caps = sorted({each.cap for each in self.fit})
-        at = display_usd(caps[0]) if len(caps) == 1 else f"{display_usd(caps[0])} to {display_usd(caps[-1])}"
+        at = exact_usd(caps[0]) if len(caps) == 1 else f"{exact_usd(caps[0])} to {exact_usd(caps[-1])}"
         out = self.picked - len(self.fit)
         return (
             line(
@@ -238,7 +238,8 @@ class CapRaise:
         short = sum((each.needed or Decimal(0)) > cap for each in raised)
         said = [line(f"Raises {counted(len(raised), self.what)}, by {display_usd(added)} together.")]
         if short:
-            said.append(line(Span(f"! {short} would wait again: more is needed.", Tone.WARN)))
+            least = enough_text(max(each.needed or Decimal(0) for each in raised))
+            said.append(line(Span(f"! {short} would wait again: up to {least} is needed.", Tone.WARN)))
         if self.left is not None and added > self.left:
             said.append(line(Span(f"! The group's cap leaves {display_usd(self.left)}: some wait for it.", Tone.WARN)))
         return joined(said, " ")

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
-from nodus_tui.contract.money import MAX_USD, display_usd, parse_usd, usd_text
+from nodus_tui.contract.money import MAX_USD, display_usd, enough_text, enough_usd, exact_usd, parse_usd, usd_text
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.run_columns import run_status
@@ -144,15 +145,25 @@ class GroupExtension:
     def lines(self) -> tuple[Line, ...]:
         """How many wait, at which caps, and what the group's own cap leaves."""
         caps = sorted({_cap(run) for run in self.runs})
-        at = display_usd(caps[0]) if len(caps) == 1 else f"{display_usd(caps[0])} to {display_usd(caps[-1])}"
+        at = exact_usd(caps[0]) if len(caps) == 1 else f"{exact_usd(caps[0])} to {exact_usd(caps[-1])}"
         parts = money_parts(status_of(self.group).money)
         waits = "waits at its own cap" if len(self.runs) == 1 else "wait at their own caps"
         return (
             line(strong(_runs(len(self.runs))), f" of {self.group.name} {waits} of {at}."),
             line(f"The group's cap of {display_usd(status_of(self.group).money.cap_usd)} leaves {display_usd(parts.left)}."),
+            *self._needs(),
             line(muted("Each run ends as superseded; a new one goes on from its paid conversation with the new cap.")),
             *((line(Span(interrupted_waits(self.key), Tone.WARN)),) if status_of(self.group).phase is GroupPhase.INTERRUPTED else ()),
         )
+
+    def _needs(self) -> tuple[Line, ...]:
+        """The cap with which all of them go on, and what that takes of the group's."""
+        needs = [needed for run in self.runs if (needed := run_status(run).needed_cap_usd) is not None]
+        if not needs:
+            return ()
+        cap = enough_usd(max(needs))
+        aside = sum((set_aside(run, cap) for run in self.below(cap)), Decimal(0))
+        return (line("For all of them to go on: ", strong(f"a cap of {exact_usd(cap)}"), f", and {short_usd(aside)} of the group's."),)
 
     def remark(self, cap: Decimal) -> Line:
         """What a typed cap comes to: how many runs it extends, how many it does not help, and whether the group's cap has room."""
@@ -162,7 +173,8 @@ class GroupExtension:
         left = money_parts(status_of(self.group).money).left
         said = [line(f"Extends {_runs(len(chosen))}; all at once they set aside {display_usd(aside)}.")]
         if short:
-            said.append(line(Span(f"! {short} of them would wait again: the next call needs more.", Tone.WARN)))
+            least = enough_text(max(run_status(run).needed_cap_usd or Decimal(0) for run in chosen))
+            said.append(line(Span(f"! {short} of them would wait again: the next calls need up to {least}.", Tone.WARN)))
         if aside > left:
             said.append(
                 line(
@@ -219,7 +231,34 @@ def _round_up(amount: Decimal) -> Decimal:
 
 def proposed_cap(cap: Decimal, needed: Decimal | None) -> Decimal:
     """Twice the cap, or what the backend says is needed where that is more."""
-    return _round_up(max(cap * 2, needed or cap))
+    return _round_up(max(cap * 2, enough_usd(needed) if needed is not None else cap))
+
+
+def too_low(cap: Decimal, needed: Decimal | None, who: str, what_then: str) -> Line:
+    """The warning beside a typed cap that is less than `who` needs, and `what_then` would happen; empty where it is enough."""
+    if needed is None or cap >= needed:
+        return ()
+    return line(Span(f"! {who} needs at least {enough_text(needed)}: {what_then}.", Tone.WARN))
+
+
+def set_aside(run: AgentRun, cap: Decimal) -> Decimal:
+    """US dollars that the group's cap must have room for before a run goes on under such a cap; what a going run holds of it is there."""
+    status = run_status(run)
+    held = max(Decimal(0), _cap(run) - status.cost_usd) if status.phase.going else Decimal(0)
+    return max(Decimal(0), cap - status.cost_usd - held)
+
+
+def group_room(group: AgentGroup | None, run: AgentRun, cap: Decimal, key: KeyNamer = own_key) -> Line:
+    """What the cap of a run's group leaves for a higher cap of the run, with a warning where that is too little; nothing without a group."""
+    if group is None:
+        return ()
+    left, needed = money_parts(status_of(group).money).left, set_aside(run, cap)
+    if needed <= left:
+        return line(muted(f"The group's cap leaves {short_usd(left)}."))
+    raises = f" ({key('extend_group')} raises it)" if key("extend_group") else ""
+    return line(
+        Span(f"! The group's cap leaves {short_usd(left)} of the {short_usd(needed)} that it needs: it would wait for it{raises}.", Tone.WARN)
+    )
 
 
 def cap_problem(text: str, cap: Decimal) -> str:
@@ -232,7 +271,7 @@ def cap_problem(text: str, cap: Decimal) -> str:
     except ValueError as error:
         return str(error)
     if amount <= cap:
-        return f"The new cap must be above {display_usd(cap)}; a cap is only ever raised."
+        return f"The new cap must be above {exact_usd(cap)}; a cap is only ever raised."
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd, usd_text
+from nodus_tui.contract.money import display_usd, enough_text, exact_usd
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSandbox, Transcript
 from nodus_tui.view_state.call_columns import CALL_COLUMNS
@@ -150,9 +150,9 @@ class RunState:
         status = run_status(run)
         if status.phase.ended:
             return ()
-        cap = display_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
+        cap = exact_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
         if status.needed_cap_usd is not None:
-            least = f"${usd_text(status.needed_cap_usd)}"
+            least = enough_text(status.needed_cap_usd)
             extends = f" ({key} extends it)" if (key := self.key("extend")) else ""
             return (line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap}{extends}")),)
         if status.phase is RunPhase.PENDING and run.spec.max_cost_usd is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import enough_text
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
@@ -118,7 +118,7 @@ def _why_cell(run: AgentRun, now: datetime) -> Line:
     status = run_status(run)
     if status.phase.ended or status.reason not in _TOLD_ABOVE:
         return why_line(run, now)
-    frees = f", {display_usd(status.needed_cap_usd)} frees it" if status.needed_cap_usd is not None else ""
+    frees = f", {enough_text(status.needed_cap_usd)} frees it" if status.needed_cap_usd is not None else ""
     return (*_why_words(run, now), *line(muted(frees)))
 
 

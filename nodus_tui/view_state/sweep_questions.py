@@ -3,7 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import display_usd, exact_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.view_state.cells import Line, line, muted, strong
@@ -61,7 +61,7 @@ def sweep_cap_lines(sweep: Sweep) -> tuple[Line, ...]:
     """What stands beside the question for a sweep's new cap."""
     status = sweep_status(sweep)
     return (
-        line(f"{display_usd(status.cap_usd)} is the cap; ", strong(f"{short_usd(status.cost_usd)} is spent"), "."),
+        line(f"{exact_usd(status.cap_usd)} is the cap; ", strong(f"{short_usd(status.cost_usd)} is spent"), "."),
         *((line(muted(status.message)),) if status.message else ()),
         line("It is raised in place. Cells that wait for money start at once, where a place is free."),
     )
@@ -80,7 +80,7 @@ def cell_cap_lines(item: CellNow, sweep: Sweep) -> tuple[Line, ...]:
     """What stands beside the question for a cell's new cap."""
     cell, status = item.cell, sweep_status(sweep)
     return (
-        line(f"{display_usd(cell.cap_usd)} is the cap of {cell.name}."),
+        line(f"{exact_usd(cell.cap_usd)} is the cap of {cell.name}."),
         *((line(muted(cell.message)),) if cell.message else ()),
         line("It must fit under what the sweep has left: ", strong(short_usd(status.left_usd)), f" of {display_usd(status.cap_usd)}."),
     )

@@ -171,7 +171,8 @@ class PromptDialog(AskingScreen[tuple[str, bool] | None]):
             if problem
             else (*hint("Enter", " does it", "submit"), muted("  "), *hint("Esc", " cancels", "cancel"))
         )
-        lines: list[Line] = [self.remark(value), (), below] if self.remark is not None and not problem else [below]
+        remark = self.remark(value) if self.remark is not None and not problem else ()
+        lines: list[Line] = [remark, (), below] if remark else [below]
         if self.switch is not None:
             holds, other = self.switch.on if self.switched else self.switch.off
             lines += [(), line(holds), hint("Tab", f" {other}", "switch")]

@@ -12,7 +12,7 @@ from nodus_tui.contract.actions import ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.events import Event
-from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.view_state.key_actions import View, actions_of
 from nodus_tui.widgets.span_block import SpanBlock
@@ -103,6 +103,18 @@ async def test_extend_proposes_a_cap_and_checks_it_as_it_is_typed() -> None:
         [action] = backend.acted
         assert isinstance(action, ExtendCap)
         assert (action.kind, action.name, action.cap_usd, action.restart) == ("AgentRun", "fleet-0006-a1", Decimal("0.25"), True)
+
+
+async def test_a_typed_cap_that_frees_nothing_is_warned_of_before_it_is_asked_for() -> None:
+    waiting = run(1, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED, needed_cap_usd=Decimal("0.074412"))
+    backend = ScriptedBackend([group()], [waiting])
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "e")
+        assert "needs at least" not in screen_text(app)
+        await press(app, pilot, *"0.074")
+        assert "its next call needs at least $0.0745" in screen_text(app)
+        await press(app, pilot, "5")
+        assert "needs at least" not in screen_text(app)
 
 
 async def test_the_groups_cap_is_raised_in_place() -> None:

@@ -28,7 +28,7 @@ from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate
-from nodus_tui.contract.money import usd_from_nano
+from nodus_tui.contract.money import enough_text, enough_usd, usd_from_nano
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent import Agent
 
@@ -147,6 +147,20 @@ async def test_extending_a_cap_goes_on_from_the_paid_conversation(place: Place, 
     assert [turn.text for turn in transcript.turns if turn.role == "assistant"] == ["1", "2", "3"]
     assert found.coverage.scored == 1
     assert results.cost.model_usd == 3 * CALL == results.results[0].cost_usd
+
+
+async def test_a_cap_that_is_raised_too_little_is_answered_with_what_the_next_call_needs(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.0005", max_tokens=100), group(tasks=1))
+        await in_phase(backend, GroupPhase.STALLED)
+        needed = (await run_status(backend, "campaign-c001")).needed_cap_usd
+        assert needed is not None
+        outcome = await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=needed - Decimal("0.000000001")))
+        assert outcome.message.endswith(f"but waits again: its next call needs at least {enough_text(needed)}")
+        enough = await backend.act(ExtendCap(kind="AgentRun", name="campaign-c001-2", cap_usd=enough_usd(needed)))
+        assert "waits again" not in enough.message
+        assert (await at_rest(backend)).coverage.scored == 1
+    assert server.served == 1
 
 
 async def test_extending_with_restart_begins_afresh(place: Place, server: ModelServer) -> None:

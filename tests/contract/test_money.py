@@ -15,6 +15,8 @@ from nodus_tui.contract.money import (
     PositiveUSD,
     cent_text,
     display_usd,
+    enough_text,
+    enough_usd,
     nano_ceiling,
     nano_from_usd,
     parse_usd,
@@ -89,6 +91,14 @@ def test_a_cap_is_above_zero_and_a_whole_number_of_nano_dollars(value):
 
 def test_a_cap_may_be_one_nano_dollar():
     assert TypeAdapter(PositiveUSD).validate_python("0.000000001") == Decimal("1E-9")
+
+
+@given(st.integers(min_value=1, max_value=10**18))
+def test_a_cap_that_is_told_to_be_enough_is_enough(nano):
+    needed = usd_from_nano(nano)
+    told = parse_usd(enough_text(needed).removeprefix("$"))
+    assert 0 <= told - needed < Decimal("0.0001")
+    assert enough_usd(told) == told
 
 
 @given(st.integers(min_value=NANO_PER_USD // 10, max_value=10**18))

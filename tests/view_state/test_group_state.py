@@ -3,7 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 
-from console_records import NOW, changed, created, every_kind_of_run, group, run, snapshot, usd
+from console_records import NOW, changed, conversation, created, every_kind_of_run, group, run, snapshot, usd
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
@@ -12,6 +12,7 @@ from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.money import money_parts
+from nodus_tui.view_state.run import RunState
 from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, why_line
 
 
@@ -34,6 +35,18 @@ def test_the_snapshot_gives_the_runs_of_this_group_only() -> None:
     state = loaded()
     assert len(state.rows) == 12
     assert state.unfinished() == 7
+
+
+def test_the_cap_that_frees_a_run_is_rounded_up_the_same_in_its_row_and_in_its_facts() -> None:
+    caps = {"needed_cap_usd": usd("0.074412"), "phase": RunPhase.WAITING, "reason": Reason.MAX_COST_REACHED}
+    waiting = run(1, **caps)
+    state = GroupState("fleet")
+    state.load(snapshot(group(), runs=[waiting]))
+    assert cells_of(state, waiting.name)["why"] == "its own cap, $0.0745 frees it"
+    alone = RunState(waiting.name)
+    alone.run = waiting
+    alone.take_transcript(conversation(waiting.name))
+    assert "needs a cap of at least $0.0745; it has $0.06" in "\n".join(plain(each) for each in alone.silence(NOW))
 
 
 def test_an_event_changes_its_fields_and_keeps_the_others() -> None:

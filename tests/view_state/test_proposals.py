@@ -16,6 +16,7 @@ from nodus_tui.view_state.proposals import (
     kill_run_question,
     proposed_cap,
     quit_question,
+    too_low,
     typed_cap,
 )
 
@@ -32,6 +33,16 @@ def test_killing_a_group_says_what_ends_and_what_stays() -> None:
     assert "40 verdicts and $1.00" in text(question)
     assert question.typed == "58"
     assert kill_group_question(group(tasks=20, pending=3)).typed == ""
+
+
+def test_a_typed_cap_below_what_is_needed_is_warned_of_and_one_that_is_told_to_be_enough_is_not() -> None:
+    needed = Decimal("0.074412")
+    assert plain(too_low(Decimal("0.074"), needed, "its next call", "it would wait again")) == (
+        "! its next call needs at least $0.0745: it would wait again."
+    )
+    assert too_low(Decimal("0.0745"), needed, "its next call", "it would wait again") == ()
+    assert too_low(Decimal("0.01"), None, "its next call", "it would wait again") == ()
+    assert proposed_cap(Decimal("0.06"), Decimal("0.31001")) >= Decimal("0.3101")
 
 
 def test_killing_a_run_says_what_its_call_costs() -> None:
@@ -83,7 +94,7 @@ def test_extending_all_that_wait_proposes_what_suffices_for_each_and_counts_what
         "Extends 3 runs; all at once they set aside $0.81. ! The group's cap leaves $0.20: some wait for it (E raises it)."
     )
     assert plain(extension.remark(Decimal("0.10"))) == (
-        "Extends 2 runs; all at once they set aside $0.10. ! 1 of them would wait again: the next call needs more."
+        "Extends 2 runs; all at once they set aside $0.10. ! 1 of them would wait again: the next calls need up to $0.3101."
     )
     assert [each.name for each in extension.below(Decimal("0.10"))] == ["fleet-0001-a1", "fleet-0002-a1"]
     assert extension.question(Decimal("0.32")).typed == ""

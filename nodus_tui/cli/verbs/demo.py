@@ -21,7 +21,7 @@ from nodus_tui.contract.actions import Delete, ExtendCap, Kill
 from nodus_tui.contract.backend import Backend, BackendOptions
 from nodus_tui.contract.demo import DemoKit, DemoRequest
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import enough_text, exact_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 
 
@@ -113,7 +113,7 @@ async def _raise_caps(backend: Backend, group: str, status: AgentGroupStatus) ->
     short = caps_to_start(waiting) + sum(caps.values(), Decimal(0)) - status.money.left_usd
     if short > 0:
         enough = rounded_cap(status.money.cap_usd + short)
-        say(f"{group} needs {display_usd(short)} more for all its cases; raising its cap to {display_usd(enough)}")
+        say(f"{group} needs {enough_text(short)} more for all its cases; raising its cap to {exact_usd(enough)}")
         await backend.act(ExtendCap(kind="AgentGroup", name=group, cap_usd=enough, author=author(), why=why))
     if caps:
         say(f"{len(caps)} runs of {group} wait at their own caps; extending them")

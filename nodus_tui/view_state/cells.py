@@ -103,9 +103,9 @@ def cut_line(spans: Line, width: int) -> Line:
 
 
 def cut_line_middle(spans: Line, width: int) -> Line:
-    """The same with the … in the middle of its longest span."""
+    """The same with the … in the middle of its longest span that is not muted: what is muted behind a name tells it from its likes."""
     shown = safe_line(spans)
-    longest = max(shown, key=lambda span: width_of(span.text), default=None)
+    longest = max([span for span in shown if span.tone is not Tone.MUTED] or shown, key=lambda span: width_of(span.text), default=None)
     if longest is None:
         return ()
     room = width - line_width(shown) + width_of(longest.text)

@@ -338,7 +338,7 @@ PROCESS_COLUMNS: tuple[Column[ProcessRow], ...] = (
     Column(
         "memory", "MEMORY", 9, lambda row, _now: line(size_text(row.process.memory_bytes)), lambda row: row.process.memory_bytes, right=True
     ),
-    Column("run", "RUN, JOB", 14, _run_cell, lambda row: row.process.run or row.process.job, grow=18),
+    Column("run", "RUN, JOB", 14, _run_cell, lambda row: row.process.run or row.process.job, grow=18, middle=True),
     Column(
         "command",
         "COMMAND",

@@ -32,7 +32,7 @@ def _shorter_until(waiter: Waiter, now: datetime) -> tuple[Line, ...]:
 
 
 def _who_cell(waiter: Waiter, _now: datetime) -> Line:
-    return line(muted(waiter.who) if waiter.is_bundle else strong(waiter.who))
+    return line(muted(waiter.who) if waiter.is_bundle else strong(waiter.who), muted(waiter.mark))
 
 
 def _shorter_who(waiter: Waiter, _now: datetime) -> tuple[Line, ...]:
@@ -58,7 +58,7 @@ QUEUE_COLUMNS: tuple[Column[Waiter], ...] = (
         "WHO",
         14,
         _who_cell,
-        lambda waiter: waiter.who,
+        lambda waiter: waiter.who + waiter.mark,
         prefer=22,
         grow=8,
         least=8,

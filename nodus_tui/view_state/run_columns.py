@@ -42,16 +42,16 @@ def run_status(run: AgentRun) -> AgentRunStatus:
     return run.status
 
 
-def _task_cell(run: AgentRun, _now: datetime) -> Line:
+def task_line(run: AgentRun) -> Line:
+    """The task of a run, and which repetition and try of it this is: what tells rows of one task apart, however narrow they are."""
+    return line(run.spec.task_id or run.name, muted(task_mark(run)))
+
+
+def task_mark(run: AgentRun) -> str:
+    """` ·2 try 3`; empty of the first of both."""
     repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
     again = f" try {run.spec.attempt}" if run.spec.attempt > 1 else ""
-    return line(run.spec.task_id or run.name, muted(repeated + again))
-
-
-def _shorter_task(run: AgentRun, _now: datetime) -> tuple[Line, ...]:
-    """Which try it is goes first: the run's own view and its name tell it too."""
-    repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
-    return (line(run.spec.task_id or run.name, muted(repeated)), line(run.spec.task_id or run.name))
+    return repeated + again
 
 
 def verdict_line(status: AgentRunStatus) -> Line:
@@ -203,12 +203,12 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         "task",
         "TASK",
         12,
-        _task_cell,
+        lambda run, _now: task_line(run),
         lambda run: run.spec.task_id,
         prefer=24,
         grow=60,
-        shorter=_shorter_task,
-        least=6,
+        least=12,
+        middle=True,
         measure=Measure.TEXT,
         still=True,
     ),
@@ -284,6 +284,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         lambda run: run.name,
         priority=9,
         grow=24,
+        middle=True,
         measure=Measure.TEXT,
         still=True,
     ),

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.cells import Line, Span, joined, line, muted, safe_line, strong
+from nodus_tui.view_state.cells import Line, Span, joined, line, muted, plain, safe_line, strong
 from nodus_tui.view_state.columns import UNIMPORTANT, Column
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.run_columns import run_status, searchable_run, verdict_line
+from nodus_tui.view_state.run_columns import run_status, searchable_run, task_line, verdict_line
 from nodus_tui.view_state.run_story import STORY_SIGNS, end_sign, story, story_words
 from nodus_tui.view_state.time_window import TimeWindow
 from nodus_tui.view_state.words import run_sign
@@ -32,9 +32,12 @@ class TimeColumn(Column[AgentRun]):
 
 
 def _task(run: AgentRun) -> str:
-    repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
-    again = f" try {run.spec.attempt}" if run.spec.attempt > 1 else ""
-    return (run.spec.task_id or run.name) + repeated + again
+    return plain(task_line(run))
+
+
+def _task_cell(run: AgentRun, _now: datetime) -> Line:
+    named, *mark = task_line(run)
+    return (strong(named.text), *mark)
 
 
 def _place(run: AgentRun) -> float:
@@ -51,7 +54,7 @@ def timeline_columns(window: TimeWindow) -> tuple[Column[AgentRun], ...]:
     """Who, how it stands, and the timeline."""
     return (
         Column("case", "CASE", 5, lambda run, _now: line(muted(str(run.spec.case))), _place, right=True, priority=1),
-        Column("task", "TASK", 12, lambda run, _now: line(strong(_task(run))), _task, prefer=28, grow=60, least=6, middle=True),
+        Column("task", "TASK", 12, _task_cell, _task, prefer=28, grow=60, least=12, middle=True),
         Column(
             "started",
             "STATE",

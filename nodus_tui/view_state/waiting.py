@@ -15,7 +15,7 @@ from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.figures import clock_text
-from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.run_columns import run_status, task_mark
 from nodus_tui.view_state.sweeps import sweep_status
 from nodus_tui.view_state.words import BOX_SIGNS, GROUP_SIGNS, REASON_WORDS, RUN_SIGNS, Sign, job_sign, run_sign
 
@@ -77,6 +77,8 @@ class Waiter:
     bundle: str = ""
     """The bundle that it is, or that it was taken out of; empty for none."""
     case: int = 0
+    mark: str = ""
+    """Behind who it is: which repetition and try of its task."""
 
     @property
     def is_bundle(self) -> bool:
@@ -156,13 +158,13 @@ def waiter_of_run(run: AgentRun, *, stalled: bool, start: When | None, ahead: in
     status = run_status(run)
     by_hand = status.phase in {RunPhase.WAITING, RunPhase.INTERRUPTED} or (stalled and not status.phase.going)
     told = when_of(status.until, status.until_kind, BY_HAND if by_hand else start or UNKNOWN)
-    repeated = f" ·{run.spec.repetition}" if run.spec.repetition > 1 else ""
     return Waiter(
         key=f"run/{run.name}",
         kind="AgentRun",
         name=run.name,
         group=run.spec.group or "",
-        who=(run.spec.task_id or run.name) + repeated,
+        who=run.spec.task_id or run.name,
+        mark=task_mark(run),
         sign=run_sign(status.phase, status.reason),
         reason=status.reason.value if status.reason else "",
         wants=run_wants(run),
@@ -183,6 +185,7 @@ def bundle_of(shown: Sequence[Waiter], head: Waiter, last: Waiter, count: int) -
         head,
         key=f"more/{head.bundle}",
         who=f"{count:,} more, cases {head.case}–{last.case}",
+        mark="",
         end=ends[0],
         last=ends[1] if ends[0] != ends[1] else None,
         count=count,

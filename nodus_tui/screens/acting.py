@@ -1,5 +1,6 @@
 """Kill, extend, retry, resume, copy: the questions before and the sentences after, the same from every view."""
 
+from decimal import Decimal
 from uuid import uuid4
 
 from nodus_tui.contract.actions import Action, ExtendCap, Kill, Resume, ResumeSweep, Retry, RetryJob
@@ -13,7 +14,7 @@ from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, extend_problem, kill_job_question, retry_job_question, retry_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
@@ -23,6 +24,7 @@ from nodus_tui.view_state.proposals import (
     cap_problem,
     extension_problem,
     first_ends,
+    group_room,
     interrupted_waits,
     kill_group_question,
     kill_run_question,
@@ -57,6 +59,19 @@ async def perform(screen: ViewScreen, action: Action, *, undoes: bool = False) -
     screen.tell(line(told, *((muted("  "), *screen.hint("undo", " undoes it")) if undoable else ())))
     screen.show()
     return True
+
+
+async def agreed(screen: ViewScreen, question: Question) -> bool:
+    """Ask, and say whether it is to be done; who goes back reads that nothing was."""
+    yes: bool = await screen.app.push_screen_wait(ConfirmDialog(question))
+    if not yes:
+        not_done(screen)
+    return yes
+
+
+def not_done(screen: ViewScreen) -> None:
+    """Tell that a question was left without doing what it asks: a slip of a finger looks like having done it otherwise."""
+    screen.notice("Nothing was done.", Tone.WARN)
 
 
 async def undo(screen: ViewScreen) -> None:
@@ -103,7 +118,7 @@ async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
     if status_of(group).phase.ended:
         screen.notice(f"{group.name} has ended; there is nothing to kill.", Tone.WARN)
         return
-    if await screen.app.push_screen_wait(ConfirmDialog(kill_group_question(group))):
+    if await agreed(screen, kill_group_question(group)):
         await perform(screen, Kill(kind="AgentGroup", name=group.name, **_stamp(screen)))
 
 
@@ -113,7 +128,7 @@ async def kill_job(screen: ViewScreen, job: AnyJob) -> None:
     if status.ended and not waits_for_budget(job):
         screen.notice(f"{job.name} has ended ({status.phase}); there is nothing to kill.", Tone.WARN)
         return
-    if await screen.app.push_screen_wait(ConfirmDialog(kill_job_question(job, screen.services.now()))):
+    if await agreed(screen, kill_job_question(job, screen.services.now())):
         await perform(screen, Kill(kind=job.kind, name=job.name, **_stamp(screen)))
 
 
@@ -123,7 +138,7 @@ async def retry_job(screen: ViewScreen, job: AnyJob) -> bool:
     if problem:
         screen.notice(problem, Tone.WARN)
         return False
-    if not await screen.app.push_screen_wait(ConfirmDialog(retry_job_question(job, screen.services.now()))):
+    if not await agreed(screen, retry_job_question(job, screen.services.now())):
         return False
     return await perform(screen, RetryJob(kind=job.kind, name=job.name, **_stamp(screen)))
 
@@ -154,7 +169,7 @@ async def kill_run(screen: ViewScreen, run: AgentRun) -> None:
     if status.phase.ended:
         screen.notice(f"{run.name} has ended ({status.phase.value}); there is nothing to kill.", Tone.WARN)
         return
-    if await screen.app.push_screen_wait(ConfirmDialog(kill_run_question(run))):
+    if await agreed(screen, kill_run_question(run)):
         await perform(screen, Kill(kind="AgentRun", name=run.name, **_stamp(screen)))
 
 
@@ -209,7 +224,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
             lines,
             value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
-            remark=lambda text: too_low(typed_cap(text), status.needed_cap_usd, "its next call", "going on, it would wait again"),
+            remark=lambda text: _of_new_cap(screen, run, group, typed_cap(text)),
             switch=Switch(off=(onward, "lets it begin afresh instead"), on=(afresh, "lets it go on from the conversation instead")),
         ),
     )
@@ -221,6 +236,12 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
         perform_later(screen, action, run, first)
     else:
         await perform(screen, action)
+
+
+def _of_new_cap(screen: ViewScreen, run: AgentRun, group: AgentGroup | None, cap: Decimal) -> Line:
+    """Whether a run would go on under such a cap, by its own next call and by what its group has left."""
+    own = too_low(cap, run_status(run).needed_cap_usd, "its next call", "going on, it would wait again")
+    return joined((own, group_room(group, run, cap, screen.key_offered)), " ")
 
 
 def tell_outcome(screen: ViewScreen, outcome: Happening, group: str = "") -> None:
@@ -250,7 +271,7 @@ async def retry_group(screen: ViewScreen, group: AgentGroup) -> None:
         line(muted(f"{short_usd(status_of(group).money.left_usd)} is left of it. Verdicts stand and are not run again.")),
     )
     question = Question(f"Retry {count} unscored of {group.name}?", lines, f"Retry {count}")
-    if await screen.app.push_screen_wait(ConfirmDialog(question)):
+    if await agreed(screen, question):
         await perform(screen, Retry(group=group.name, **_stamp(screen)))
 
 

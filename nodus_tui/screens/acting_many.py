@@ -10,7 +10,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.screens.acting import later_line, perform, tell_outcome
+from nodus_tui.screens.acting import agreed, later_line, not_done, perform, tell_outcome
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state import many
 from nodus_tui.view_state.any_job import AnyJob, job_status
@@ -22,7 +22,7 @@ from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import GroupExtension, cap_input, cap_problem, extension_problem, first_ends, typed_cap
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.undoing import step_of_many
-from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+from nodus_tui.widgets.dialogs import PromptDialog
 
 
 def _stamp(screen: ViewScreen) -> dict[str, str]:
@@ -35,8 +35,7 @@ async def _agreed(screen: ViewScreen, plan: many.Plan, verb: str) -> bool:
         why = " ".join(plain(each) for each in plan.question.lines)
         screen.notice(f"Nothing of what is picked can be {verb}: {why}", Tone.WARN)
         return False
-    agreed: bool = await screen.app.push_screen_wait(ConfirmDialog(plan.question))
-    return agreed
+    return await agreed(screen, plan.question)
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,7 @@ async def _work(screen: ViewScreen, series: _Series) -> None:
         else:
             if outcome.changed:
                 taken.append(action)
+                screen.let_go(name)
             else:
                 refusals.append(many.Refusal(name, outcome.message))
     asked.end(key)
@@ -103,7 +103,8 @@ async def retry_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentG
     """Ask, then run cases again that ended unscored: all of them in one action."""
     plan = many.retry_runs(runs, group)
     if group is not None and await _agreed(screen, plan, "run again"):
-        await perform(screen, Retry(group=group.name, runs=plan.names, **_stamp(screen)))
+        if await perform(screen, Retry(group=group.name, runs=plan.names, **_stamp(screen))):
+            screen.let_go(*plan.names)
 
 
 async def extend_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentGroup | None) -> None:
@@ -135,10 +136,11 @@ async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[Agen
         ),
     )
     if answer is None:
+        not_done(screen)
         return
     cap = typed_cap(answer[0])
     question = extension.question(cap)
-    if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
+    if question.typed and not await agreed(screen, question):
         return
     names = [run.name for run in extension.below(cap)]
     _each(
@@ -226,10 +228,11 @@ async def _extend(screen: ViewScreen, raised: many.CapRaise, first: Mapping[str,
         ),
     )
     if answer is None:
+        not_done(screen)
         return
     cap = typed_cap(answer[0])
     question, kinds = raised.question(cap), {each.name: each.kind for each in raised.fit}
-    if question.typed and not await screen.app.push_screen_wait(ConfirmDialog(question)):
+    if question.typed and not await agreed(screen, question):
         return
     names = [each.name for each in raised.below(cap)]
     _each(

@@ -114,6 +114,9 @@ class ViewScreen(WholeFrames[None]):
     def came_from(self, screen: "ViewScreen") -> None:
         """It was gone to by its name or key from another view."""
 
+    def let_go(self, *names: str) -> None:
+        """These were acted on as the person asked: where they were picked for it, they are no more."""
+
     def focus_home(self) -> None:
         """Where keys go when nothing else has them."""
         raise NotImplementedError

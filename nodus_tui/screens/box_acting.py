@@ -12,11 +12,10 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.sandbox_exec import ExecRequest
 from nodus_tui.sandbox_commands.here import run_here
 from nodus_tui.sandbox_commands.streams import terminal_shape
-from nodus_tui.screens.acting import perform
+from nodus_tui.screens.acting import agreed, perform
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.boxes import box_status, kill_box_question, shell_end_words, shell_problem
 from nodus_tui.view_state.cells import Tone
-from nodus_tui.widgets.dialogs import ConfirmDialog
 
 _THE_CONSOLES = frozenset({signal.SIGTERM, signal.SIGHUP})
 """Signals that end the console, a shell in it or not."""
@@ -28,7 +27,7 @@ async def kill_box(screen: ViewScreen, box: Sandbox) -> None:
     if status.ended:
         screen.notice(f"{box.name} has ended ({status.phase}); there is nothing to kill.", Tone.WARN)
         return
-    if await screen.app.push_screen_wait(ConfirmDialog(kill_box_question(box, screen.services.now()))):
+    if await agreed(screen, kill_box_question(box, screen.services.now())):
         action = Kill(kind="Sandbox", name=box.name, author=screen.services.author, request_id=uuid4().hex)
         await perform(screen, action)
 

@@ -19,7 +19,7 @@ from nodus_tui.view_state.sweep_questions import (
     sweep_cap_lines,
 )
 from nodus_tui.view_state.sweeps import sweep_status
-from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+from nodus_tui.widgets.dialogs import PromptDialog
 
 
 def _stamp(screen: ViewScreen) -> dict[str, str]:
@@ -30,7 +30,7 @@ async def kill_sweep(screen: ViewScreen, sweep: Sweep) -> None:
     """Ask, then end a sweep."""
     if sweep_status(sweep).phase.ended:
         screen.notice(f"{sweep.name} has ended; there is nothing to kill.", Tone.WARN)
-    elif await screen.app.push_screen_wait(ConfirmDialog(kill_sweep_question(sweep))):
+    elif await acting.agreed(screen, kill_sweep_question(sweep)):
         await acting.perform(screen, Kill(kind="Sweep", name=sweep.name, **_stamp(screen)))
 
 
@@ -54,7 +54,7 @@ async def retry_sweep(screen: ViewScreen, sweep: Sweep) -> None:
     """Ask, then run all broken cells again. An interrupted sweep that has none goes on: whoever asks for one word means the other."""
     status = sweep_status(sweep)
     if status.failed:
-        if await screen.app.push_screen_wait(ConfirmDialog(retry_sweep_question(sweep))):
+        if await acting.agreed(screen, retry_sweep_question(sweep)):
             await acting.perform(screen, RetryCells(name=sweep.name, **_stamp(screen)))
     elif status.phase is GroupPhase.INTERRUPTED:
         await resume_sweep(screen, sweep)
@@ -89,7 +89,7 @@ async def kill_cell(screen: ViewScreen, item: CellNow) -> None:
         await acting.kill_job(screen, item.job)
     elif cell.phase.ended:
         screen.notice(f"{cell.name} has ended; there is nothing to kill.", Tone.WARN)
-    elif await screen.app.push_screen_wait(ConfirmDialog(kill_cell_question(item))):
+    elif await acting.agreed(screen, kill_cell_question(item)):
         await acting.perform(screen, _kill(item, screen))
 
 

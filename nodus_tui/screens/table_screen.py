@@ -307,6 +307,15 @@ class TableScreen(RowsScreen, Generic[Item]):
         self.table.pick_none()
         self.show()
 
+    def let_go(self, *names: str) -> None:
+        """What was done with the picked rows is done: the next key means the selected one again, and what was refused stays picked."""
+        if not self.is_attached:
+            return
+        left = self.table.picked_keys.difference(names)
+        if left != self.table.picked_keys:
+            self.table.pick_these(left)
+            self.show()
+
     def on_line_table_row_opened(self) -> None:
         """A click on the selected row."""
         self.do_open()

@@ -257,7 +257,9 @@ def group_room(group: AgentGroup | None, run: AgentRun, cap: Decimal, key: KeyNa
         return line(muted(f"The group's cap leaves {short_usd(left)}."))
     raises = f" ({key('extend_group')} raises it)" if key("extend_group") else ""
     return line(
-        Span(f"! The group's cap leaves {short_usd(left)} of the {short_usd(needed)} that it needs: it would wait for it{raises}.", Tone.WARN)
+        Span(
+            f"! The group's cap leaves {short_usd(left)} of the {short_usd(needed)} that it needs: it would wait for it{raises}.", Tone.WARN
+        )
     )
 
 

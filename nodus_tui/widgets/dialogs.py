@@ -89,15 +89,18 @@ class ConfirmDialog(AskingScreen[bool]):
                 row.enter_from(by)
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
-        """The typed text leads to the buttons, it does nothing by itself."""
-        self.query_one(ChoiceRow).focus()
+        """The typed text leads to the buttons, it does nothing by itself: to the one that does it where it is what must be typed."""
+        self.query_one(ChoiceRow).enter_from(-1 if self._typed_right() else 1)
+
+    def _typed_right(self) -> bool:
+        return not self.question.typed or self.query_one("#typed", Input).value.strip() == self.question.typed
 
     def on_choice_row_pressed(self, event: ChoiceRow.Pressed) -> None:
         """Cancel, or do it where what must be typed is typed."""
         if event.index == 0:
             self.dismiss(result=False)
             return
-        if self.question.typed and self.query_one("#typed", Input).value.strip() != self.question.typed:
+        if not self._typed_right():
             problem = line(Span(f"Type {self.question.typed} above first.", Tone.BAD))
             self.query_one("#problem", SpanBlock).show(lambda _width: (problem,))
             self.query_one("#typed").focus()

@@ -13,6 +13,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.key_actions import View
+from nodus_tui.widgets.dialogs import AskingScreen
 from nodus_tui.widgets.key_bar import Offer, key_line
 
 
@@ -23,6 +24,11 @@ def fleet(**options) -> ScriptedBackend:
 def waiting(count: int, *, needed: str = "0.0823") -> list:
     wait = {"phase": RunPhase.WAITING, "reason": Reason.MAX_COST_REACHED, "needed_cap_usd": usd(needed), "cost_usd": usd("0.0511")}
     return [run(case, **wait) for case in range(count)]
+
+
+def in_words(app) -> str:
+    """What stands on the screen, with dialogs' frames left out and as if no line were broken."""
+    return " ".join(screen_text(app).replace("│", " ").split())
 
 
 async def chosen(app, pilot, *keys: str) -> str:
@@ -54,6 +60,31 @@ async def test_tab_goes_from_what_is_typed_through_the_buttons_and_back() -> Non
         assert "[ Kill 58 ]" in screen_text(app)
         await press(app, pilot, "enter")
         assert isinstance(backend.acted[0], Kill)
+
+
+@pytest.mark.parametrize(("typed", "button"), [("58", "[ Kill 58 ]"), ("5", "[ Cancel ]"), ("", "[ Cancel ]")])
+async def test_enter_behind_the_right_number_chooses_what_does_it(typed: str, button: str) -> None:
+    backend = fleet()
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "X", *typed, "enter")
+        assert button in screen_text(app)
+        await press(app, pilot, "enter")
+        assert len(backend.acted) == (typed == "58")
+        assert ("Nothing was done." in screen_text(app)) == (typed != "58")
+
+
+@pytest.mark.parametrize(
+    ("opened", "left"),
+    [("x", "enter"), ("x", "escape"), ("R", "escape"), ("C", "escape")],
+)
+async def test_who_leaves_a_question_reads_that_nothing_was_done(opened: str, left: str) -> None:
+    backend = ScriptedBackend([group(verdicts={"ModelError": 2})], [*waiting(3)])
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, opened)
+        assert isinstance(app.screen, AskingScreen)
+        await press(app, pilot, left)
+        assert "Nothing was done." in screen_text(app)
+        assert backend.acted == []
 
 
 async def test_the_switch_of_a_cap_says_what_holds_and_that_tab_changes_it() -> None:
@@ -120,12 +151,29 @@ async def test_all_that_wait_get_one_new_cap() -> None:
         assert "extended 3 of 3 runs to $0.12" in screen_text(app)
 
 
+async def test_a_new_cap_of_a_run_says_what_the_group_s_leaves_for_it() -> None:
+    backend = ScriptedBackend([group(cap="6.00", spent="5.80", reserved="0.18")], [*waiting(1), run(50)])
+    async with console(backend, start_at="fleet", size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "e")
+        assert "The group's cap leaves $0.02 of the $0.069 that it needs: it would wait for it (E raises it)." in in_words(app)
+        # What is set aside for it is only what is not spent yet.
+        await press(app, pilot, *["backspace"] * 8, *"0", "full_stop", *"065")
+        assert "The group's cap leaves $0.02." in in_words(app)
+
+
+async def test_one_cap_for_all_names_what_lets_all_of_them_go_on() -> None:
+    backend = ScriptedBackend([group()], waiting(3, needed="0.1823"))
+    async with console(backend, start_at="fleet", size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "C")
+        assert "For all of them to go on: a cap of $0.1823, and $0.39 of the group's." in in_words(app)
+
+
 async def test_ten_at_once_need_their_number_from_the_list_of_campaigns_too() -> None:
     backend = ScriptedBackend([group()], waiting(12))
     async with console(backend, size=(120, 40)) as (app, pilot):
         await press(app, pilot, "C", "enter")
         assert "Extend 12 runs of fleet?" in screen_text(app)
-        await press(app, pilot, "1", "2", "enter", "tab", "enter")
+        await press(app, pilot, "1", "2", "enter", "enter")
         assert len(backend.acted) == 12
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import NOW, changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
@@ -163,6 +164,32 @@ async def test_what_is_refused_for_some_is_told_by_kind_and_keeps_no_other_from_
         await press(app, pilot, "enter", "a", "x", "tab", "enter")
         await settled(app, pilot)
         assert "! killed 5 of 7 runs; not done: 2 × has ended meanwhile" in screen_text(app)
+        refused = {"fleet-0004-a1", "fleet-0005-a1"}
+        assert {action.name for action in backend.acted} & app.screen.table.picked_keys == refused
+
+
+@pytest.mark.parametrize(("opens", "does"), [("x", ("tab", "enter")), ("e", ("enter",)), ("r", ("tab", "enter"))])
+async def test_what_was_done_with_picked_rows_lets_go_of_them(opens: str, does: tuple[str, ...]) -> None:
+    phase = {"phase": "Failed", "ended_at": NOW} if opens == "r" else {"phase": "Running"}
+    backend = ScriptedBackend([group("fleet")], [run(case, started_at=NOW, cost_usd=usd("0.01"), **phase) for case in range(3)])
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "space", "space", opens)
+        await press(app, pilot, *does)
+        assert len(backend.acted) == (1 if opens == "r" else 2)
+        assert "picked" not in screen_text(app)
+        assert not app.screen.table.picked_keys
+        assert "kill 2" not in screen_lines(app)[-1]
+
+
+async def test_an_action_means_the_picked_rows_that_are_shown_and_leaves_the_hidden_ones_picked() -> None:
+    runs = [run(case, phase="Running" if case else "Pending", cost_usd=usd("0.01")) for case in range(3)]
+    backend = ScriptedBackend([group("fleet")], runs)
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "enter", "a", "slash", *"state:running", "enter", "x")
+        assert "Kill 2 runs?" in screen_text(app)
+        await press(app, pilot, "tab", "enter")
+        assert {each.name for each in backend.acted} == {runs[1].name, runs[2].name}
+        assert app.screen.table.picked_keys == {runs[0].name}
 
 
 async def test_many_are_run_again_in_one_action_and_extended_one_by_one() -> None:

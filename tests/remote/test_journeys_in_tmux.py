@@ -67,7 +67,9 @@ async def test_many_runs_are_found_picked_and_killed(tmux: Tmux) -> None:
     tmux.type("Enter", "Right", "Enter")
     await tmux.reads("Type 12 above first")
     tmux.text("12")  # In place of what was typed, which is selected.
-    tmux.type("Enter", "Right", "Enter")
+    tmux.type("Enter")
+    await tmux.reads("[ Kill 12 ]")
+    tmux.type("Enter")
     await tmux.reads("killed 12")
     tmux.type("Escape")
     await tmux.reads("Cancelled", "2 going")

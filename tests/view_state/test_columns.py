@@ -135,9 +135,9 @@ def test_every_phase_of_a_group_is_a_whole_word_from_eighty_columns_on(width: in
     assert cell == "¦ Interrupted" or width < 80
 
 
-def test_a_try_that_does_not_fit_leaves_the_whole_task() -> None:
+def test_a_task_is_cut_before_the_try_that_tells_it_from_others_of_its_name() -> None:
     item = run(39, task="errand-39", attempt=2)
-    assert [shown(RUN_COLUMNS, item, width)["task"] for width in (80, 160)] == ["errand-39", "errand-39 try 2"]
+    assert [shown(RUN_COLUMNS, item, width)["task"] for width in (80, 160)] == ["err…39 try 2", "errand-39 try 2"]
 
 
 @given(st.integers(57, 76))

@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
-from nodus_tui.authoring.text_file import Stamp, TextFileError, write_text
+from nodus_tui.authoring.text_file import Stamp, TextFileError, read_text, write_text
 
 _MOST_BYTES = 8 << 20
+_ANSWERS = "form.answers"
+"""The file with the answers of the guided form; its ending keeps it apart from the drafts of files."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,7 @@ class Drafts:
 
     def keep(self, draft: Draft) -> str:
         """Write it down; gives why that was not possible, empty where it was."""
-        if self._folder is None:
-            return "there is no state folder"
-        content = json.dumps({"path": str(draft.path), "text": draft.text, "base": draft.base.digest})
-        place = self._file(draft.path)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_text(place, content.encode("utf-8", "surrogatepass"), expected=None)
-            place.chmod(0o600)
-        except (TextFileError, OSError) as error:
-            return str(error)
-        return ""
+        return self._write(self._file(draft.path).name, {"path": str(draft.path), "text": draft.text, "base": draft.base.digest})
 
     def find(self, path: Path) -> Draft | None:
         """The draft of a file; None where there is none that can be read."""
@@ -54,8 +48,30 @@ class Drafts:
             with suppress(OSError):
                 self._file(path).unlink()
 
-    def every(self) -> Iterator[Draft]:
-        """All that can be read."""
+    def unsaved(self) -> Iterator[Draft]:
+        """All that can be read. One that says what its file says is removed: there is nothing in it to go on with."""
+        for draft in self._every():
+            if _is_saved(draft):
+                self.forget(draft.path)
+            else:
+                yield draft
+
+    def keep_answers(self, answers: Mapping[str, str]) -> str:
+        """Write down what was answered in the guided form; gives why that was not possible, empty where it was."""
+        return self._write(_ANSWERS, dict(answers))
+
+    def find_answers(self) -> dict[str, str]:
+        """What was answered there and not used; nothing where there is nothing that can be read."""
+        content = _content(self._folder / _ANSWERS) if self._folder is not None else None
+        return {str(each): str(value) for each, value in content.items()} if isinstance(content, dict) else {}
+
+    def forget_answers(self) -> None:
+        """Remove them; where there are none, nothing happens."""
+        if self._folder is not None:
+            with suppress(OSError):
+                (self._folder / _ANSWERS).unlink()
+
+    def _every(self) -> Iterator[Draft]:
         if self._folder is None:
             return
         try:
@@ -67,16 +83,69 @@ class Drafts:
             if draft is not None:
                 yield draft
 
+    def _write(self, name: str, content: Mapping[str, str]) -> str:
+        if self._folder is None:
+            return "there is no state folder"
+        place = self._folder / name
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_text(place, json.dumps(content).encode("utf-8", "surrogatepass"), expected=None)
+            place.chmod(0o600)
+        except (TextFileError, OSError) as error:
+            return str(error)
+        return ""
+
     def _file(self, path: Path) -> Path:
         name = sha256(os.fsencode(Path.cwd() / path)).hexdigest()[:24]
         return (self._folder or Path()) / f"{name}.json"
 
 
+class KeptDraft:
+    """The draft of a text while it is edited: there exactly as long as the text is another than its file's.
+
+    It may be settled from several threads: one after the other, and none after the last.
+    """
+
+    def __init__(self, drafts: Drafts) -> None:
+        self._drafts = drafts
+        self._lock = Lock()
+        self._ended = False
+
+    def settle(self, draft: Draft, *, modified: bool, last: bool = False) -> str:
+        """Keep what is `modified`, forget what stands in its file, and after the `last` time do nothing more. It writes to the disk.
+
+        Gives why it could not be kept, empty where it was or need not be.
+        """
+        with self._lock:
+            if self._ended:
+                return ""
+            self._ended = last
+            if modified:
+                return self._drafts.keep(draft)
+            self._drafts.forget(draft.path)
+            return ""
+
+
+def _is_saved(draft: Draft) -> bool:
+    try:
+        return read_text(draft.path).text == draft.text
+    except TextFileError:
+        return False
+
+
 def _read(place: Path) -> Draft | None:
+    content = _content(place)
+    try:
+        return Draft(Path(content["path"]), str(content["text"]), Stamp(str(content["base"])))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _content(place: Path) -> Any:
+    """The JSON of a file; None where there is none that can be read."""
     try:
         if place.stat().st_size > _MOST_BYTES:
             return None
-        content = json.loads(place.read_bytes().decode("utf-8", "surrogatepass"))
-        return Draft(Path(content["path"]), str(content["text"]), Stamp(str(content["base"])))
-    except (OSError, ValueError, KeyError, TypeError):
+        return json.loads(place.read_bytes().decode("utf-8", "surrogatepass"))
+    except (OSError, ValueError):
         return None

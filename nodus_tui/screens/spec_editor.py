@@ -18,7 +18,7 @@ from textual.timer import Timer
 from nodus_tui.authoring.checking import Checked, check, known_names
 from nodus_tui.authoring.completion import NO_NAMES, Proposal, proposals
 from nodus_tui.authoring.differences import difference_lines, differences
-from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.drafts import Draft, Drafts, KeptDraft
 from nodus_tui.authoring.outline import Outline
 from nodus_tui.authoring.templates import TEMPLATES, with_template
 from nodus_tui.authoring.text_file import ReadText, Stamp, TextFileError, read_text, stamp_of
@@ -85,6 +85,7 @@ class SpecEditor(ViewScreen):
         self.told_disk: Stamp = read.stamp
         """What of it the person knows: it was read, or they kept their own text beside it."""
         self.drafts = Drafts(services.drafts)
+        self._kept = KeptDraft(self.drafts)
         self._names = NO_NAMES
         self._outline: Outline | None = None
         self._about = About()
@@ -95,7 +96,6 @@ class SpecEditor(ViewScreen):
         self._checking = False
         self._check_anew = False
         self._draft_told = ""
-        self._dropped = False
 
     # What it is
 
@@ -170,14 +170,13 @@ class SpecEditor(ViewScreen):
         self.check_soon()
         self._tell_about()
 
-    def let_go(self) -> None:
-        """What is not saved is not to be kept."""
-        self._dropped = True
+    def drop(self) -> None:
+        """Have no draft from now on: the editor is about to close, and nothing of it is to be kept. It writes to the disk."""
+        self._kept.settle(self.draft(), modified=False, last=True)
 
     def on_unmount(self) -> None:
         """What is not saved is kept: the console may be closed in any way."""
-        if self.modified and not self._dropped:
-            self.drafts.keep(self.draft())
+        self._kept.settle(self.draft(), modified=self.modified, last=True)
 
     def on_screen_resume(self) -> None:
         """What is applied may be another by now."""
@@ -249,7 +248,7 @@ class SpecEditor(ViewScreen):
         if not self.is_running:
             return
         self._outline = None
-        self._soon("draft", DRAFT_SECONDS, self._keep_draft)
+        self._soon("draft", DRAFT_SECONDS, self._settle_draft)
         self.check_soon()
         self._soon("about", ABOUT_SECONDS, self._tell_about)
 
@@ -319,17 +318,16 @@ class SpecEditor(ViewScreen):
         """What is to be kept of it."""
         return Draft(self.path, self.editing.true_text, self.read.stamp)
 
-    def _keep_draft(self) -> None:
-        if self.modified and not self._dropped:
-            self.run_worker(self._write_draft(self.draft()), exit_on_error=True)
+    def _settle_draft(self) -> None:
+        self.run_worker(self._write_draft(self.draft(), modified=self.modified), exit_on_error=True)
 
-    async def _write_draft(self, draft: Draft) -> None:
-        problem = await asyncio.to_thread(self.drafts.keep, draft)
+    async def _write_draft(self, draft: Draft, *, modified: bool) -> None:
+        problem = await asyncio.to_thread(self._kept.settle, draft, modified=modified)
         if problem and problem != self._draft_told:
             self._draft_told = problem
             self.notice(f"! What you type is kept nowhere until you save it: {problem}.", Tone.WARN)
-        if not self.modified:
-            # It was saved while the draft was written.
+        if modified and not self.modified:
+            # It was saved, or taken back, while the draft was written.
             await asyncio.to_thread(self.drafts.forget, draft.path)
 
     async def _look_at_disk(self) -> None:

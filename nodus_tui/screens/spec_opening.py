@@ -29,6 +29,8 @@ async def open_file(screen: ViewScreen, path: Path, *, example: bool = False) ->
             return
         read = ReadText("")
     if draft is None or draft.text == read.text:
+        if draft is not None:
+            await asyncio.to_thread(drafts.forget, path)
         _push(screen, path, read, read.text, example=example)
         return
     text = await _chosen(screen, path, read, draft)

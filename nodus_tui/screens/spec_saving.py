@@ -80,6 +80,8 @@ async def _asked_path(editor: "SpecEditor") -> Path | None:
 async def may_leave(editor: "SpecEditor") -> bool:
     """Whether the editor can be closed: asks what becomes of a text that is not saved."""
     if not editor.modified:
+        # The view below looks for drafts as soon as it is seen.
+        await asyncio.to_thread(editor.drop)
         return True
     answer = await editor.app.push_screen_wait(
         ChoiceList(
@@ -97,8 +99,7 @@ async def may_leave(editor: "SpecEditor") -> bool:
     if answer == _SAVE:
         return await save(editor)
     if answer == _DROP:
-        await asyncio.to_thread(editor.drafts.forget, editor.path)
-        editor.let_go()
+        await asyncio.to_thread(editor.drop)
         return True
     if answer == _KEEP:
         problem = await asyncio.to_thread(editor.drafts.keep, editor.draft())

@@ -94,7 +94,7 @@ class SpecsScreen(TableScreen[SpecRow]):
             self._looking = False
 
     def _rows(self) -> list[SpecRow]:
-        drafts = {draft.path for draft in self.drafts.every()}
+        drafts = {draft.path for draft in self.drafts.unsaved()}
         rows = [
             SpecRow(str(each.path), each.shown, example=each.example, draft=each.path in drafts)
             for each in found_files(self.services.folder)

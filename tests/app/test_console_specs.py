@@ -228,7 +228,41 @@ async def test_leaving_asks_and_a_kept_draft_is_offered_again(folder: Path, tmp_
         assert app.screen.editing.true_text == GOOD + "# mine"
         await press(app, pilot, "escape", "down", "down", "down", "enter")
         await until(app, pilot, lambda: isinstance(app.screen, SpecsScreen))
-        assert not list(Drafts(state(tmp_path) / "drafts").every())
+        assert not list(Drafts(state(tmp_path) / "drafts").unsaved())
+
+
+async def draft_kept(app, pilot, tmp_path: Path) -> None:
+    """What is typed is written down now, without the second of rest before it."""
+    app.screen._settle_draft()
+    await until(app, pilot, lambda: bool(list(Drafts(state(tmp_path) / "drafts").unsaved())))
+
+
+async def test_a_draft_goes_when_what_was_typed_is_taken_back(folder: Path, tmp_path: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
+        editor = await editing(app, pilot)
+        await press(app, pilot, "ctrl+end", "]")
+        await draft_kept(app, pilot, tmp_path)
+        await press(app, pilot, "ctrl+z")
+        assert not editor.modified
+        editor._settle_draft()
+        await until(app, pilot, lambda: Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None)
+
+
+async def test_nothing_kept_is_left_where_the_editor_is_closed_before_its_pause(folder: Path, tmp_path: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
+        await editing(app, pilot)
+        await press(app, pilot, "ctrl+end", "]")
+        await draft_kept(app, pilot, tmp_path)
+        await press(app, pilot, "backspace", "escape")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecsScreen) and "draft" not in screen_text(app))
+        assert Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None
+
+
+async def test_what_was_kept_of_a_saved_text_is_neither_listed_nor_offered(folder: Path, tmp_path: Path) -> None:
+    Drafts(state(tmp_path) / "drafts").keep(Draft(folder / "agent.yaml", GOOD, NO_FILE))
+    async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
+        await editing(app, pilot)
+        assert Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None
 
 
 async def test_a_console_that_is_closed_in_any_way_keeps_what_was_typed(folder: Path, tmp_path: Path) -> None:

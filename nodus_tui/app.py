@@ -326,7 +326,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self._last_flush = asyncio.get_running_loop().time()
         if not self._loads_on:
             self._loads_on = True
-            self.run_worker(load(LIKELY_NEXT, self._key_gate.free), exit_on_error=True)
+            self.call_after_refresh(self._load_on)
         if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
             self.flushes += 1
             self._flushed_at = self.clock()
@@ -334,6 +334,10 @@ class NodusApp(App[int], inherit_bindings=False):
         self._go_back()
         self._tell_news()
         # Under a dialog nothing is painted; the view shows everything when it comes back.
+
+    def _load_on(self) -> None:
+        """The first data is painted: what a person goes to from there is loaded before they do."""
+        self.run_worker(load(LIKELY_NEXT, self._key_gate.free), exit_on_error=True)
 
     def _here(self) -> str:
         """Which workspace this is: two machines may have one of the same name."""

@@ -6,7 +6,7 @@ The verdict is read from a file that only root can write. Whatever goes wrong on
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local_backend.environments.interface import Workbench
@@ -85,11 +85,15 @@ class Judge:
             image = await self._image(trial, task.workbench)
             seconds = START_UP_SECONDS + trial.limits.seconds + (given.script.script_seconds if given.script is not None else 0)
             began(seconds)
-            return await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds, room))
+            judged = await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds, room))
         except ArchiveLimitError as error:
             return Judged(invalid(f"the answer has too many files: {error}"))
         except SandboxError as error:
             return Judged(failure(f"the grading sandbox failed: {error}"))
+        if not given.instead:
+            return judged
+        told = "; ".join(filter(None, (judged.judgement.message, given.instead)))
+        return replace(judged, judgement=replace(judged.judgement, message=told))
 
     async def _image(self, trial: Trial, bench: Workbench | None) -> str | None:
         named, folder = trial.image, trial.build

@@ -32,29 +32,38 @@ class Submission:
     """A reference solution whose script solves the task first."""
     needs: str | None = None
     """A file that must be in the archive."""
+    instead: str = ""
+    """What is judged in place of what a simulated agent did, in words for people; empty where its own work is."""
 
 
 def submission(task: SecretTask, trial: Trial, completion: str, files: Path | None, *, use: Use, simulated: bool) -> Submission | Judgement:
     """What is to be judged; or at once the judgement where there is nothing to judge."""
+    instead = ""
     if simulated and use == "answer":
-        if REFERENCE_PLACEHOLDER in completion:
-            use = "reference"
-        elif WRONG_PLACEHOLDER in completion:
-            use = "empty"
-        elif completion.strip() == UNREADABLE_REPLY:
+        if completion.strip() == UNREADABLE_REPLY:
             return invalid("a simulated reply that no grader can read")
+        if REFERENCE_PLACEHOLDER in completion:
+            use, instead = "reference", _instead("right: the task's reference solution", files)
+        elif WRONG_PLACEHOLDER in completion:
+            use, instead = "empty", _instead("wrong: a folder without a solution", files)
     given = decoded(task.workbench.files) if task.workbench is not None else {}
     if trial.solution == "either":
         trial = replace(trial, solution="completion" if use == "answer" and files is None else "files")
     match use:
         case "reference":
-            return _reference(trial, given)
+            found = _reference(trial, given)
+            return replace(found, instead=instead) if isinstance(found, Submission) else found
         case "empty":
             # The untouched folder; but a solution file is there, so that it is the grader that finds nothing in it.
             untouched = trial.solution == "files" and (trial.solution_file is None or trial.solution_file in given)
-            return Submission(placed=given if untouched else _with_text(trial, given, ""))
+            return Submission(placed=given if untouched else _with_text(trial, given, ""), instead=instead)
         case "answer":
             return _answer(trial, given, clean_text(completion), files)
+
+
+def _instead(what: str, files: Path | None) -> str:
+    own = "its reply" if files is None else "the files that it left"
+    return f"the simulated model only said that it is {what} was judged, and not {own}"
 
 
 def _answer(trial: Trial, given: Mapping[str, TaskFile], completion: str, files: Path | None) -> Submission | Judgement:

@@ -77,6 +77,13 @@ def test_marks_stand_for_solutions_in_simulated_runs_only(trial: Trial) -> None:
     wrong = content(made(trial, f"here: {WRONG_PLACEHOLDER}", ARCHIVE, simulated=True))
     assert b"fixed" in right.values()
     assert b"fixed" not in wrong.values()
+    for mark, judged in ((REFERENCE_PLACEHOLDER, "the task's reference solution"), (WRONG_PLACEHOLDER, "a folder without a solution")):
+        found = made(trial, mark, ARCHIVE, simulated=True)
+        assert isinstance(found, Submission)
+        assert f"{judged} was judged, and not the files that it left" in found.instead
+    own = made(trial, "```\nmine\n```", ARCHIVE, simulated=True)
+    assert isinstance(own, Submission)
+    assert own.instead == ""
     unreadable = made(trial, UNREADABLE_REPLY, ARCHIVE, simulated=True)
     assert isinstance(unreadable, Judgement)
     assert unreadable.verdict is Verdict.INVALID_OUTPUT

@@ -86,7 +86,7 @@ class Planning:
         if kind == "AgentRun":
             sentence += " on its own: put its prompt into an AgentGroup with inputs"
         self.plan.refusals.append(sentence)
-        self.plan.applied.append(AppliedDocument(kind=kind, name=name, outcome="unchanged", message=f"{sentence}: apply refuses it"))
+        self.plan.applied.append(AppliedDocument(kind=kind, name=name, outcome="refused", message=f"{sentence}: apply refuses it"))
 
     async def agent(self, document: LoadedDocument, agent: Agent) -> None:
         """A new agent, or a new revision of one."""

@@ -53,7 +53,7 @@ class JobPlanning:
         plan.paid_from[job.name] = record.metadata
         plan.jobs.append(JobNeed(job.name, job.spec, record.folder))
         message = f"Job {job.name} is valid, but {reason}: apply refuses it" if reason else ""
-        plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="unchanged" if reason else "created", message=message))
+        plan.applied.append(AppliedDocument(kind="Job", name=job.name, outcome="refused" if reason else "created", message=message))
 
     async def _terms(self, document: LoadedDocument, job: Job) -> Terms:
         if any(document.in_doubt("spec", each) for each in ("cpus", "memoryGiB", "hardware", "accelerators")):

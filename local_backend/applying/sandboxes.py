@@ -45,9 +45,7 @@ class SandboxPlanning:
         plan.paid_from[f"Sandbox {sandbox.name}"] = record.metadata
         plan.boxes.append(BoxNeed(sandbox.name, sandbox.spec))
         message = f"Sandbox {sandbox.name} is valid, but {reason}: apply refuses it" if reason else ""
-        plan.applied.append(
-            AppliedDocument(kind="Sandbox", name=sandbox.name, outcome="unchanged" if reason else "created", message=message)
-        )
+        plan.applied.append(AppliedDocument(kind="Sandbox", name=sandbox.name, outcome="refused" if reason else "created", message=message))
 
     async def _terms(self, document: LoadedDocument, sandbox: Sandbox) -> Terms:
         if any(document.in_doubt("spec", each) for each in _DECIDE_THE_RATE):

@@ -90,7 +90,7 @@ class SweepPlanning:
         spec = sweep.spec
         message = f"{len(cells)} cells of {spec.template.kind}, at most {spec.max_parallel} at once, cap {display_usd(spec.max_cost_usd)}"
         plan.applied.append(
-            AppliedDocument(kind="Sweep", name=sweep.name, outcome="unchanged" if refused else "created", message=refused or message)
+            AppliedDocument(kind="Sweep", name=sweep.name, outcome="refused" if refused else "created", message=refused or message)
         )
 
     def _cells(self, document: LoadedDocument, sweep: Sweep) -> tuple[Cell, ...]:

@@ -250,7 +250,7 @@ class TrainingJobPlanning:
         if environment is not None and environment.engine is not None:
             plan.needs.append(SandboxNeed(job.name, None, environment.resolved))
         message = f"TrainingJob {job.name} is valid, but {reason}: apply refuses it" if reason else ""
-        outcome = "unchanged" if reason else "created"
+        outcome = "refused" if reason else "created"
         plan.applied.append(
             AppliedDocument.model_validate({"kind": "TrainingJob", "name": job.name, "outcome": outcome, "message": message})
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 if TYPE_CHECKING:
+    from nodus_tui.contract.actions import ApplyOutcome
     from nodus_tui.contract.spec_loading.bundle import SpecBundle
     from nodus_tui.contract.spec_loading.loader import ReadSpecs
 
@@ -58,3 +59,8 @@ def _told_with_the_workspace(read: ReadSpecs) -> SpecBundle:
         if error.code is ErrorCode.INVALID_SPEC:
             raise
         raise read.refusal((unchecked(error),)) from error
+
+
+def refused_sentences(outcome: ApplyOutcome) -> list[str]:
+    """Why an apply would refuse documents that are valid, as a dry run told it."""
+    return [each.message for each in outcome.documents if each.outcome == "refused"]

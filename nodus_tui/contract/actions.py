@@ -146,8 +146,10 @@ class AppliedDocument(ContractModel):
 
     kind: str
     name: str
-    outcome: Literal["created", "changed", "unchanged"]
+    outcome: Literal["created", "changed", "unchanged", "refused"]
+    """`refused`: it is valid, but an apply would refuse it, and with it everything that is applied at once; only with dry_run."""
     message: str = ""
+    """A sentence for people; of what is refused, why."""
     changes: tuple[Change, ...] = ()
 
 

@@ -202,7 +202,7 @@ class EstimateScreen(ViewScreen):
         """What can be done."""
         if self._working:
             return (line(muted(self._working)),)
-        if self._bundle is None:
+        if self._bundle is None or self._standing.refused:
             return (line(*self.hint("reload", " reads the file again"), "  ", *self.hint("leave", " goes back")),)
         if self._standing.opens:
             return (line(strong(self._standing.opens.name), " exists: ", *self.hint("start", " opens it, nothing is launched")),)
@@ -213,6 +213,8 @@ class EstimateScreen(ViewScreen):
         """Enter is offered for what it does, and only where it does something."""
         if self._bundle is None:
             return Offer(without=frozenset({"start", "minutes"}))
+        if self._standing.refused:
+            return Offer(without=frozenset({"start"}))
         without = frozenset() if any(isinstance(each, Estimate) for each in self._estimates) else frozenset({"minutes"})
         word = "open it" if self._standing.opens else "launch" if self._standing.new else "apply"
         return Offer(without=without, words={"start": word})
@@ -265,6 +267,8 @@ class EstimateScreen(ViewScreen):
         lines: list[Line] = [line(Span(self._problem, Tone.WARN if self._bundle else Tone.BAD)), ()] if self._problem else []
         standing = existing_lines([target.name for target in self._standing.existing], self._standing.older)
         lines.extend((*standing, ()) if standing else ())
+        for refused in self._standing.refused:
+            lines.extend((line(Span(f"! {refused}.", Tone.BAD)), ()))
         for estimate in self._estimates:
             lines.extend((*estimate_lines(estimate, self.key), ()))
         if self._estimates:
@@ -294,6 +298,9 @@ class EstimateScreen(ViewScreen):
         """Launch."""
         if self._bundle is None or self._working:
             self.notice(f"There is nothing to launch yet: mend the file and press {self.key('reload')}.", Tone.WARN)
+            return
+        if self._standing.refused:
+            self.notice(f"{self._standing.refused[0]}.", Tone.WARN)
             return
         if self._standing.opens:
             self.app.pop_screen()

@@ -1,4 +1,4 @@
-"""What a launch would meet in the workspace: groups, sweeps and Sandboxes of the file that exist already with the same spec."""
+"""What a launch would meet in the workspace: what exists already with the same spec, and what this backend would refuse."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,6 +30,8 @@ class Standing:
     """Those that exist as the file has them: a launch would change nothing."""
     older: tuple[str, ...] = ()
     """Existing groups that were launched with another revision of their agent than the file's, or the newest."""
+    refused: tuple[str, ...] = ()
+    """Why this backend would refuse the launch, a sentence for each document that is valid but cannot run here."""
 
     @property
     def opens(self) -> Target | None:
@@ -41,15 +43,14 @@ async def standing_of(backend: Backend, bundle: SpecBundle) -> Standing:
     """Ask the backend by a dry run. Raises NodusError, with every fault, where it would refuse the bundle."""
     found = {Target(each.resource.kind, each.resource.name): each.resource for each in bundle}
     targets = [target for target, resource in found.items() if isinstance(resource, AgentGroup | Sweep | Sandbox)]
-    if not targets:
-        return Standing()
     outcome = await backend.apply(bundle, dry_run=True)
     unchanged = {Target(each.kind, each.name) for each in outcome.documents if each.outcome == "unchanged"}
     changed_agents = {each.name for each in outcome.documents if each.kind == "Agent" and each.outcome != "unchanged"}
     existing = tuple(target for target in targets if target in unchanged)
     groups = [resource for target in existing if isinstance(resource := found[target], AgentGroup)]
     older = [each.name for each in groups if each.spec.agent in changed_agents or await _revised_since(backend, each.name)]
-    return Standing(tuple(target for target in targets if target not in unchanged), existing, tuple(older))
+    new = tuple(target for target in targets if target not in unchanged)
+    return Standing(new, existing, tuple(older), tuple(each.message for each in outcome.documents if each.outcome == "refused"))
 
 
 async def _revised_since(backend: Backend, name: str) -> bool:

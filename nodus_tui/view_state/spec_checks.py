@@ -40,13 +40,23 @@ def next_fault(faults: Sequence[Fault], row: int) -> Fault | None:
 
 def outcome_line(outcomes: Sequence[AppliedDocument]) -> Line:
     """How the text stands to what is applied."""
-    words = {"created": ("new", Tone.INFO), "changed": ("changed", Tone.WARN), "unchanged": ("as applied", Tone.GOOD)}
+    words = {
+        "created": ("new", Tone.INFO),
+        "changed": ("changed", Tone.WARN),
+        "unchanged": ("as applied", Tone.GOOD),
+        "refused": ("! apply refuses it", Tone.BAD),
+    }
     return joined(line(f"{each.kind} {each.name} ", Span(*words[each.outcome])) for each in outcomes)
 
 
 def standing_line(outcomes: Sequence[AppliedDocument]) -> Line:
     """The same in as few words as it takes: one word where it is one for all."""
-    words = {"created": ("not applied", Tone.INFO), "changed": ("changed since applied", Tone.WARN), "unchanged": ("as applied", Tone.GOOD)}
+    words = {
+        "created": ("not applied", Tone.INFO),
+        "changed": ("changed since applied", Tone.WARN),
+        "unchanged": ("as applied", Tone.GOOD),
+        "refused": ("! valid, but apply refuses it", Tone.BAD),
+    }
     found = {each.outcome for each in outcomes}
     return line(Span(*words[found.pop()])) if len(found) == 1 else outcome_line(outcomes)
 
@@ -89,6 +99,8 @@ def side_lines(
         return (*lines, problem_count(faults), (), *(each for fault in faults for each in (problem_line(fault), ())))
     for outcome in outcomes:
         lines.append(outcome_line((outcome,)))
+        if outcome.outcome == "refused":
+            lines.append(line(muted(f"{outcome.message}.")))
     if outcomes:
         lines.append(())
     for estimate in estimates:

@@ -14,7 +14,7 @@ from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.rows import Rows
 
-Standing = Literal["looking", "applied", "changed", "new", "partly", "faulty", "unreadable", "unknown"]
+Standing = Literal["looking", "applied", "changed", "new", "partly", "refused", "faulty", "unreadable", "unknown"]
 
 _SIGNS: dict[Standing, Span] = {
     "looking": Span("… looking", Tone.MUTED),
@@ -22,12 +22,14 @@ _SIGNS: dict[Standing, Span] = {
     "changed": Span("± changed", Tone.WARN),
     "new": Span("+ not applied", Tone.INFO),
     "partly": Span("± partly applied", Tone.WARN),
+    "refused": Span("! refused here", Tone.WARN),
     "faulty": Span("! faults", Tone.BAD),
     "unreadable": Span("! unreadable", Tone.BAD),
     "unknown": Span("? not checked", Tone.WARN),
 }
 _ORDER = {
-    standing: place for place, standing in enumerate(("faulty", "unreadable", "changed", "partly", "new", "unknown", "looking", "applied"))
+    standing: place
+    for place, standing in enumerate(("faulty", "unreadable", "refused", "changed", "partly", "new", "unknown", "looking", "applied"))
 }
 
 
@@ -59,6 +61,8 @@ class SpecRow:
         if self.faults or self.problem:
             return "faulty" if self.faults else "unknown"
         found = {each.outcome for each in self.outcomes}
+        if "refused" in found:
+            return "refused"  # Of what is applied at once, all is refused.
         if found == {"created"}:
             return "new"
         if "changed" in found:
@@ -143,6 +147,7 @@ class SpecFiles:
         told: tuple[tuple[Standing, str, Tone], ...] = (
             ("faulty", "with faults", Tone.BAD),
             ("unreadable", "unreadable", Tone.BAD),
+            ("refused", "that apply refuses here", Tone.WARN),
             ("changed", "changed since applied", Tone.WARN),
         )
         for standing, words, tone in told:
@@ -170,6 +175,9 @@ def spec_facts(row: SpecRow, key: KeyNamer = own_key) -> Sequence[Line]:
         return (*lines, *fault_lines(row.faults[:3]))
     for each in row.outcomes:
         changes = "; ".join(f"{change.field}: {change.old or 'none'} → {change.new or 'none'}" for change in each.changes)
+        if each.outcome == "refused":
+            lines.append(line(Span(f"! {each.message}", Tone.WARN)))
+            continue
         words = {"created": "not applied", "changed": "changed since it was applied", "unchanged": "as it is applied"}[each.outcome]
         lines.append(line(f"{each.kind} {each.name}: ", muted(words), muted(f" ({changes})" if changes else "")))
     return lines

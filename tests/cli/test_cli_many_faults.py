@@ -164,3 +164,19 @@ def test_a_group_that_runs_under_another_name_meets_no_group_of_its_own(workspac
     first, count = nodus("run", "-f", spec, "--as", "again").stderr.splitlines()
     assert "spec.maxActive: " in first
     assert count.startswith("nodus-tui: 1 fault in the spec")
+
+
+@pytest.mark.parametrize("verb", [["validate"], ["estimate"], ["apply", "--dry-run"]])
+def test_what_is_valid_but_would_be_refused_is_told_as_that_and_never_as_unchanged(
+    verb: list[str], workspace: Workspace, nodus: Nodus
+) -> None:
+    path = workspace.write(
+        "apiVersion: nodus.dev/v1\nkind: Sandbox\nmetadata: {name: many}\n"
+        'spec: {hardware: CPU, accelerators: 2, maxCostUSD: "1.00", idleTimeout: 10m, maxLifetime: 1h}\n'
+    )
+    told = nodus(*verb, "-f", path)
+    assert told.exit_code == 0
+    assert "Sandbox many is valid, but" in told.stdout + told.stderr
+    assert "apply refuses it" in told.stdout + told.stderr
+    assert "unchanged" not in told.stdout
+    assert verb[0] != "apply" or "refused" in told.stdout

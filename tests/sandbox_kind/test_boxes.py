@@ -234,6 +234,7 @@ async def test_what_cannot_be_had_is_refused_when_it_is_applied(place: Place) ->
             assert words in " ".join([error.detail, *(fault.message for fault in error.faults)])
         assert (await backend.list("Sandbox")).items == ()
         checked = await backend.apply(place.specs(box(accelerators=2)), dry_run=True)
+        assert checked.documents[0].outcome == "refused"
         assert "apply refuses it" in checked.documents[0].message
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import click
 
+from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text, pairs_text, yaml_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.specs import load_files
+from nodus_tui.cli.specs import load_files, refused_sentences
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 
@@ -41,10 +43,14 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
     """
     bundle = load_files(files)
 
-    async def ask(backend: Backend) -> tuple[Estimate | KindEstimate, ...]:
-        return await backend.estimate(bundle, minutes_per_case=minutes_per_case)
+    async def ask(backend: Backend) -> tuple[tuple[Estimate | KindEstimate, ...], list[str]]:
+        made = await backend.estimate(bundle, minutes_per_case=minutes_per_case)
+        try:
+            return made, refused_sentences(await backend.apply(bundle, dry_run=True))
+        except NodusError:
+            return made, []  # What is wrong with it otherwise is told by validate and apply; a ceiling holds all the same.
 
-    estimates = with_backend("look", ask)
+    estimates, refused = with_backend("look", ask)
     if not estimates:
         raise click.UsageError("there is nothing in these files that can cost money, so nothing to estimate")
     documents = [each.to_document() for each in estimates]
@@ -54,6 +60,8 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
         emit(yaml_text(documents))
     else:
         emit("\n\n".join(estimate_text(each) if isinstance(each, Estimate) else kind_text(each) for each in estimates))
+    for sentence in refused:
+        say(sentence)
     return 0
 
 

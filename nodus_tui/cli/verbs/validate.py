@@ -6,7 +6,7 @@ from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text
-from nodus_tui.cli.specs import load_files, load_files_alone
+from nodus_tui.cli.specs import load_files, load_files_alone, refused_sentences
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
@@ -19,10 +19,11 @@ def command(files: tuple[str, ...], output: str, *, offline: bool) -> int:
     """Check specs and show every fault as file:line:column: field: message. Exit 2 with any fault."""
     faults: tuple[Fault, ...] = ()
     bundle = SpecBundle(())
+    refused: list[str] = []
     try:
         bundle = load_files_alone(files) if offline else load_files(files)
         if not offline:
-            _check_against_backend(bundle)
+            refused = _refused_by_backend(bundle)
     except NodusError as error:
         if error.code is not ErrorCode.INVALID_SPEC:
             raise
@@ -37,17 +38,20 @@ def command(files: tuple[str, ...], output: str, *, offline: bool) -> int:
         return Exit.USAGE
     count = len(bundle.documents)
     say(f"{count} document{'s' if count != 1 else ''}, no fault")
+    for sentence in refused:
+        say(sentence)
     return Exit.DONE
 
 
-def _check_against_backend(bundle: SpecBundle) -> None:
+def _refused_by_backend(bundle: SpecBundle) -> list[str]:
+    """Check it there; gives why an apply would refuse documents that are valid. Raises NodusError with every fault."""
     # Imported here: with --offline no backend is needed.
     import asyncio  # noqa: PLC0415
 
     from nodus_tui.cli.session import opened  # noqa: PLC0415
 
-    async def whole() -> None:
+    async def whole() -> list[str]:
         async with opened("look") as backend:
-            await backend.apply(bundle, dry_run=True)
+            return refused_sentences(await backend.apply(bundle, dry_run=True))
 
-    asyncio.run(whole())
+    return asyncio.run(whole())

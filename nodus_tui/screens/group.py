@@ -16,7 +16,7 @@ from nodus_tui.screens.room import LOW_HEIGHT
 from nodus_tui.screens.run import RunScreen
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
-from nodus_tui.view_state.campaigns import seconds_left, status_of
+from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.figures import forecast_text
 from nodus_tui.view_state.group import GroupState
@@ -86,7 +86,7 @@ class GroupScreen(TableScreen[AgentRun]):
         group = self.state.group
         if group is None:
             return ()
-        left = seconds_left(status_of(group), self.services.now())
+        left = self.state.seconds_left(self.services.now())
         forecast = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
         return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
 

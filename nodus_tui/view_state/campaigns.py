@@ -59,23 +59,33 @@ def finished_cases(status: AgentGroupStatus) -> int:
     return ended_cases(status) - sum(count for word, count in status.verdicts.items() if word in _CUT_SHORT)
 
 
-def seconds_left(status: AgentGroupStatus, now: datetime) -> float | None:
-    """A forecast from the pace at which cases came to their own ends, in seconds; None where there is no pace to go by, or nothing goes on
-    by itself.
+def can_forecast(status: AgentGroupStatus) -> bool:
+    """Whether something goes on by itself, and enough cases came to their own ends to go by."""
+    return status.phase is GroupPhase.RUNNING and status.started_at is not None and finished_cases(status) >= _CASES_BEFORE_FORECAST
+
+
+def seconds_left(group: AgentGroup, now: datetime) -> float | None:
+    """How long the open cases take, in seconds; None where there is nothing to go by.
+
+    It goes by what a run held its slot for, as the forecasts of the queue do: time that runs waited at a cap is no time at work. Its runs
+    are not known here, so a going one is taken to be halfway. Before a run came to an answer it goes by how cases ended since the start.
     """
-    finished = finished_cases(status)
-    if status.phase is not GroupPhase.RUNNING or status.started_at is None or finished < _CASES_BEFORE_FORECAST:
+    status = status_of(group)
+    if not can_forecast(status) or status.started_at is None:
         return None
-    return seconds_between(status.started_at, now) / finished * status.pending
+    if status.mean_run_seconds is None:
+        return seconds_between(status.started_at, now) / finished_cases(status) * status.pending
+    at_once = max(1, min(group.spec.max_active, status.pending))
+    return status.mean_run_seconds * (status.pending - status.going / 2) / at_once
 
 
 def _eta_cell(group: AgentGroup, now: datetime) -> Line:
-    left = seconds_left(status_of(group), now)
+    left = seconds_left(group, now)
     return line(NOTHING) if left is None else line(Span(forecast_text(left), Tone.MARK))
 
 
 def _shorter_eta(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
-    left = seconds_left(status_of(group), now)
+    left = seconds_left(group, now)
     return () if left is None else (line(Span(f"~{coarse_span_text(left)}", Tone.MARK)),)
 
 

@@ -8,11 +8,13 @@ from nodus_tui.contract.money import display_usd, nano_from_usd
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.campaigns import group_title, group_why, seconds_left, status_of
+from nodus_tui.statistics.queueing import forecast
+from nodus_tui.view_state.campaigns import can_forecast, group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
 from nodus_tui.view_state.figures import clock_text, segments, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
+from nodus_tui.view_state.group_load import load_of
 from nodus_tui.view_state.group_pace import Pace, pace_forms
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
@@ -25,6 +27,8 @@ _LABEL = 7
 """Cells of the labels before the bars."""
 _SHORTEST_BAR = 14
 """Cells below which a bar says too little to stand beside its legend."""
+_MANY = 500
+"""Runs from which on the forecast is made once a second, and not with every frame."""
 
 
 class GroupState:
@@ -45,6 +49,8 @@ class GroupState:
         self.pace = Pace()
         self._successors: dict[str, str] = {}
         self._early: list[Event] = []
+        self._foreseen: tuple[int, float | None] | None = None
+        """The forecast of one second, where there are many runs: it looks at each."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Take the snapshot instead of what was known, then the events that overtook it."""
@@ -134,6 +140,17 @@ class GroupState:
         """Whether figures of time here change by themselves."""
         return self.group is not None and not status_of(self.group).phase.at_rest
 
+    def seconds_left(self, now: datetime) -> float | None:
+        """When it ends by forecast, in seconds from now: the same that what-if says of its present maxActive."""
+        if self.group is None or not can_forecast(status_of(self.group)):
+            return None
+        if not self.loaded or status_of(self.group).mean_run_seconds is None:
+            return seconds_left(self.group, now)
+        second = int(now.timestamp())
+        if self._foreseen is None or self._foreseen[0] != second or len(self.rows) < _MANY:
+            self._foreseen = (second, forecast(load_of(self.group, self.rows.items(), now)).seconds)
+        return self._foreseen[1]
+
     def unfinished(self) -> int:
         """Runs that have not ended."""
         return sum(count for phase, count in self.phases.items() if not phase.ended)
@@ -164,7 +181,7 @@ class GroupState:
 
     def _pace_lines(self, status: AgentGroupStatus, width: int, now: datetime) -> tuple[Line, ...]:
         """What it spends in a minute, what it comes to and when it ends, in one line."""
-        forms = pace_forms(self.pace, status, seconds_left(status, now), now)
+        forms = pace_forms(self.pace, status, self.seconds_left(now), now)
         fitting = next((form for form in forms if line_width(form) <= width - _LABEL), forms[-1])
         return ((muted("pace".ljust(_LABEL)), *fitting),) if fitting else ()
 

@@ -55,7 +55,7 @@ def test_marks() -> None:
 
 def test_a_forecast_is_marked_as_one_and_needs_a_pace() -> None:
     item = group()
-    left = seconds_left(status_of(item), NOW)
+    left = seconds_left(item, NOW)
     assert left is not None
     assert round(left) == round(188 / 42 * 58)
     assert cells(item)["eta"] == "~4m"
@@ -87,7 +87,9 @@ def test_the_detail_says_why_first() -> None:
 def test_a_forecast_goes_by_cases_that_came_to_their_own_ends() -> None:
     known = {"pending": 50, "started_at": NOW - timedelta(seconds=100), "verdicts": {"Correct": 8, "InfrastructureFailure": 2}}
     status = status_of(group(**{**known, "pending": 90}))
-    assert (finished_cases(status), seconds_left(status, NOW)) == (10, 900)
+    assert (finished_cases(status), seconds_left(group(**{**known, "pending": 90}), NOW)) == (10, 900)
     killed = {**known, "verdicts": {**known["verdicts"], "Killed": 38, "BudgetExceeded": 2}}
-    assert (finished_cases(status_of(group(**killed))), seconds_left(status_of(group(**killed)), NOW)) == (10, 500)
-    assert seconds_left(status_of(group(**{**known, "pending": 60, "verdicts": {"Correct": 2, "Killed": 38}})), NOW) is None
+    assert (finished_cases(status_of(group(**killed))), seconds_left(group(**killed), NOW)) == (10, 500)
+    assert seconds_left(group(**{**known, "pending": 60, "verdicts": {"Correct": 2, "Killed": 38}}), NOW) is None
+    slow = group(**{**known, "started_at": NOW - timedelta(hours=3)}, mean_run_seconds=4.0, going=10)
+    assert seconds_left(slow, NOW) == 4.0 * 45 / 10, "hours at a cap are no time at work"

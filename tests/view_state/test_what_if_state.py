@@ -11,7 +11,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.group import GroupState
-from nodus_tui.view_state.what_if import WHAT_IF_COLUMNS, WhatIfState, head_lines, row_words, value_problem
+from nodus_tui.view_state.what_if import WHAT_IF_COLUMNS, WhatIfState, head_lines, left_text, row_words, value_problem
 
 MEANS = {"mean_run_seconds": 60.0, "mean_run_usd": usd("0.04")}
 
@@ -119,3 +119,10 @@ def test_a_higher_cap_that_a_run_was_given_counts_as_its_own() -> None:
     assert made.load is not None
     assert [(each.cap, each.spent) for each in made.load.waiting] == [(120_000_000, 0)]
     assert forecast(replace(made.load, left=119_999_999)).admitted == 0
+
+
+@pytest.mark.parametrize("since", [timedelta(minutes=2), timedelta(hours=3)])
+def test_the_groups_own_forecast_is_that_of_its_present_maxactive_however_long_runs_waited_at_caps(since: timedelta) -> None:
+    made = state(pending=15, verdicts={"Correct": 5}, started_at=NOW - since)
+    assert made.group.seconds_left(NOW) == made.rows.item("10").forecast.seconds == forecast(made.load).seconds
+    assert any(f"{left_text(made.rows.item('10'))} left" in plain(each) for each in made.group.head(200, NOW, roomy=True))

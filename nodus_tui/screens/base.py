@@ -172,11 +172,16 @@ class ViewScreen(WholeFrames[None]):
             return
         self.show_state()
         self.part("crumbs", SpanBlock).show(self._crumb_lines)
-        self.part("keys", SpanBlock).show(self._key_lines)
+        self.show_keys()
         self.part("status", SpanBlock).show(self._status_lines)
         playback = self.services.playback()
         if playback is not None:
             self.part("playback", SpanBlock).show(lambda width: (playback_line(playback, width),))
+
+    def show_keys(self) -> None:
+        """Paint the footer, where it reads otherwise."""
+        if self.stands:
+            self.part("keys", SpanBlock).show(self._key_lines)
 
     def _key_lines(self, width: int) -> tuple[Line, ...]:
         """The footer, worked out again only where it may read otherwise."""

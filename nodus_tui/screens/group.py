@@ -151,7 +151,12 @@ class GroupScreen(TableScreen[AgentRun]):
         interrupted = interrupted or (group is not None and status_of(group).phase is GroupPhase.INTERRUPTED)
         now = {"resume": interrupted, "extend_waiting": not interrupted and self.state.phases[RunPhase.WAITING] > 1}
         now["extend_group"] = group is not None and status_of(group).needed_cap_usd is not None
-        return Offer(now=frozenset(action for action, holds in now.items() if holds))
+        ended = group is None or status_of(group).phase.ended
+        without = {"extend_waiting": not self.state.phases[RunPhase.WAITING], "extend_group": ended}
+        return Offer(
+            now=frozenset(action for action, holds in now.items() if holds),
+            without=frozenset(action for action, holds in without.items() if holds),
+        )
 
     def problem(self) -> str:
         """Why the runs cannot be read."""

@@ -199,6 +199,10 @@ class RunScreen(ViewScreen):
         """Wrap for the new width."""
         self._show_talk()
 
+    def on_lazy_pane_scrolled(self) -> None:
+        """Other parts are on the screen: what the keys can mean there may be something else."""
+        self.show_keys()
+
     def on_find_bar_closed(self) -> None:
         """Keys go to the conversation again."""
         self.focus_home()
@@ -213,12 +217,16 @@ class RunScreen(ViewScreen):
         successor = self.group.successor(self.state.name)
         now = {
             "resume": interrupted,
-            "hit_next": bool(reading.needle),
-            "hit_before": bool(reading.needle),
+            "hit_next": bool(reading.hits),
+            "hit_before": bool(reading.hits),
             "previous": run is not None and run.spec.predecessor is not None,
             "next": successor is not None,
         }
-        without = {"unfold": not reading.uses_tools, "turn_one": not (calls or reading.uses_tools), "files": not self._has_files()}
+        without = {
+            "unfold": not reading.uses_tools,
+            "turn_one": not (calls or self.reader.to_turn() is not None),
+            "files": not self._has_files(),
+        }
         words = {
             "switch": "to conversation" if calls else "to calls",
             "turn_one": "its reply" if calls else "unfold",

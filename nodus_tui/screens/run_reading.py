@@ -105,11 +105,16 @@ class ConversationReader:
 
     # Folding and form.
 
+    def to_turn(self) -> Part | None:
+        """The tool call that folding means: the marked one where it can be seen, else the first that can."""
+        current = self.current()
+        if current is not None and current.use is not None:
+            return current
+        return next((part for part in self.on_screen() if part.use is not None), None)
+
     def turn_one(self) -> None:
         """Unfold or fold the marked tool call, or the first on the screen."""
-        current = self.current()
-        if current is None or current.use is None:
-            current = next((part for part in self.on_screen() if part.use is not None), None)
+        current = self.to_turn()
         if current is None:
             self._screen.notice("There is no tool call on the screen.", Tone.WARN)
             return

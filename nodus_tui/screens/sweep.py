@@ -355,6 +355,9 @@ def offer_of(sweep: Sweep | None) -> Offer:
     """Resume where it does something, pause where that does."""
     if sweep is None:
         return NOTHING_SPECIAL
-    rests = resting(sweep)
-    without = frozenset({"pause_sweep"}) if rests or sweep_status(sweep).phase.ended else frozenset()
-    return Offer(now=frozenset({"resume"}) if rests else frozenset(), without=without)
+    rests, ended = resting(sweep), sweep_status(sweep).phase.ended
+    without = {"pause_sweep": rests or ended, "extend_sweep": ended}
+    return Offer(
+        now=frozenset({"resume"}) if rests else frozenset(),
+        without=frozenset(action for action, holds in without.items() if holds),
+    )

@@ -17,6 +17,7 @@ from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Item
 from nodus_tui.view_state.filtering import Filter
+from nodus_tui.view_state.key_actions import action_by_id, refusal
 from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.view_state.undoing import Step
 from nodus_tui.view_state.views import Trait, views_with
@@ -27,8 +28,10 @@ from nodus_tui.widgets.span_block import SpanBlock
 
 if TYPE_CHECKING:
     from nodus_tui.screens import acting
+    from nodus_tui.view_state import availability
 else:
     acting = Later("nodus_tui.screens.acting")
+    availability = Later("nodus_tui.view_state.availability")
 
 
 class RowsScreen(ViewScreen):
@@ -269,15 +272,23 @@ class TableScreen(RowsScreen, Generic[Item]):
 
     def offered(self) -> Offer:
         """What the view offers, and on how many where several are picked; a filter that is kept goes before the view does."""
-        own, count = super().offered(), self.table.picked_count
+        own, table = super().offered(), self.active_table
         if self.part("filter", FilterBar).active is not None:
             own = Offer(own.now, own.without, {**own.words, "back": "no filter"})
         else:
             own = Offer(own.now, own.without | {"unfilter"}, own.words)
-        if not count:
+        if refusal(action_by_id("kill"), self.services.situation()):
+            # Rows are picked to be acted on, and for nothing else.
+            own = Offer(own.now, own.without | {"pick"}, own.words)
+        if not len(table.rows):
+            idle = availability.ON_A_ROW | (frozenset() if table.rows.total else {"filter"})
+            return Offer(own.now - idle, own.without | idle, own.words)
+        if not table.picked_count:
             return own
-        named = {action: f"{action} {count}" for action in ("kill", "extend", "retry")}
-        return Offer(own.now | named.keys(), own.without, {**own.words, **named})
+        fits = availability.useful_to(self.picked())
+        named = {action: f"{action} {count}" for action, count in fits.items()}
+        idle = frozenset(availability.ON_MANY) - fits.keys()
+        return Offer((own.now | named.keys()) - idle, own.without | idle, {**own.words, **named})
 
     def _can_pick(self) -> bool:
         if not self.active_table.picks:

@@ -3,6 +3,9 @@
 What a view alone knows (whether there is another table, a marked cell) it says itself.
 """
 
+from collections import Counter
+from collections.abc import Iterable
+
 from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -18,6 +21,11 @@ from nodus_tui.view_state.proposals import extension_problem
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweeps import sweep_status
+
+ON_MANY = ("kill", "extend", "retry")
+"""Actions that mean all rows that are picked."""
+ON_A_ROW = frozenset({*ON_MANY, "open", "pick", "shell", "extend_waiting", "pause_sweep"})
+"""Actions that do nothing in a table without rows."""
 
 
 def useless(item: object) -> frozenset[str]:
@@ -38,6 +46,22 @@ def useless(item: object) -> frozenset[str]:
         case _:
             return frozenset()
     return frozenset(action for action, holds in rules.items() if holds)
+
+
+def useful_to(items: Iterable[object]) -> Counter[str]:
+    """To how many of what is picked each of the actions on many would do something; none of those that it does nothing to at all."""
+    fits: Counter[str] = Counter()
+    for item in items:
+        idle = useless(item)
+        fits.update(action for action in ON_MANY if action not in idle and not (action == "retry" and _rests(item)))
+    return fits
+
+
+def _rests(item: object) -> bool:
+    """Whether only resuming lets it go on: to one thing the key for retry does that, to several it does not."""
+    if isinstance(item, AgentRun):
+        return run_status(item).phase is RunPhase.INTERRUPTED
+    return isinstance(item, AgentGroup) and not unscored_ended(item)
 
 
 def unscored_ended(group: AgentGroup) -> int:
@@ -64,6 +88,8 @@ def _of_group(group: AgentGroup) -> dict[str, bool]:
     return {
         "kill": phase.ended,
         "extend": phase.ended,
+        # Which runs wait for what is known in the group's own view only.
+        "extend_waiting": phase.ended or status_of(group).pending <= status_of(group).going,
         "retry": not unscored_ended(group) and phase is not GroupPhase.INTERRUPTED,
     }
 
@@ -86,9 +112,16 @@ def _of_sweep(sweep: Sweep) -> dict[str, bool]:
 
 
 def _of_cell(item: CellNow) -> dict[str, bool]:
-    phase = item.cell.phase
+    cell, phase = item.cell, item.cell.phase
+    done = item.job is not None and bool(extend_problem(item.job))
+    if item.group is not None:
+        again = bool(unscored_ended(item.group))
+    else:
+        again = not retry_problem(item.job) if item.job is not None else phase is not GroupPhase.COMPLETED
     return {
+        "open": not cell.launched,
+        "results": not cell.launched,
         "kill": phase.ended,
-        "extend": not item.cell.launched or (phase.ended and item.cell.kind == "AgentGroup"),
-        "retry": not phase.ended and phase is not GroupPhase.INTERRUPTED,
+        "extend": not cell.launched or (phase.ended and (cell.kind == "AgentGroup" or phase is GroupPhase.COMPLETED)) or done,
+        "retry": not (phase.ended and again) and phase is not GroupPhase.INTERRUPTED,
     }

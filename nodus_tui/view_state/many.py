@@ -14,7 +14,7 @@ from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.boxes import cost_now as box_cost
 from nodus_tui.view_state.campaigns import status_of
@@ -135,7 +135,7 @@ def retry_groups(groups: Sequence[AgentGroup], unscored: Sequence[int]) -> Plan:
 
 def kill_jobs(jobs: Sequence[AnyJob], now: datetime) -> Plan:
     """End jobs."""
-    fit = [job for job in jobs if not job_status(job).ended]
+    fit = [job for job in jobs if not job_status(job).ended or waits_for_budget(job)]
     users = sorted({user for job in fit for serving in (job_status(job).serving,) if serving is not None for user in serving.users})
     lines = [
         line("They are asked to end (SIGTERM); what has not ended after its grace is killed."),

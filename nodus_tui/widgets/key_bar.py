@@ -35,7 +35,8 @@ def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, situation: 
     """`Enter open  / filter  …  ? help  q quit`; what leads on always has its place, what matters now comes first."""
     offered = [action for action in actions_of(view, situation) if action.keys or opened_view(action.id)]
     actions = [action for action in offered if (action.footer or action.id in offer.now) and action.id not in offer.without]
-    actions.sort(key=lambda action: action.id not in offer.now)
+    # Who watches a recording came for that: its keys stand before those of the view.
+    actions.sort(key=lambda action: (action.id not in offer.now, not action.playback))
     shown = {action.id: _words(action, offer) for action in actions}
     # The last one goes without the spaces behind it.
     room = width + 1 - sum(line_width(shown[always]) for always in _ALWAYS if always in shown)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -20,6 +21,9 @@ _ROUNDS = 8
 
 class LazyPane(TextPane):
     """Pieces of text, one below the other."""
+
+    class Scrolled(Message):
+        """Other lines are on the screen."""
 
     def __init__(self, *, widget_id: str | None = None) -> None:
         super().__init__(widget_id=widget_id)
@@ -136,6 +140,8 @@ class LazyPane(TextPane):
         self._settle()
         super().watch_scroll_y(old_value, new_value)
         self._painted = self._visible()
+        if round(old_value) != round(new_value):
+            self.post_message(self.Scrolled())
 
     def on_resize(self, _event: events.Resize) -> None:
         """Ask for another width, or know what has come into sight."""

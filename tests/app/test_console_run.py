@@ -102,6 +102,9 @@ async def test_words_are_found_also_in_what_is_folded() -> None:
         assert any(text.startswith(" ► ▸ bash  sleep 1000") for text in screen_lines(app))
         await press(app, pilot, "slash", *"nowhere to be found")
         assert "not found" in screen_text(app)
+        await press(app, pilot, "enter")
+        assert "next hit" not in screen_lines(app)[-1]
+        await press(app, pilot, "slash")
         await press(app, pilot, "escape", "n")
         assert "Nothing is looked for: / finds words." in screen_text(app)
 

@@ -499,13 +499,19 @@ class NodusApp(App[int], inherit_bindings=False):
         self.run_worker(self._leave(), exit_on_error=True)
 
     async def _leave(self) -> None:
-        from nodus_tui.view_state.proposals import quit_question, unsaved_question  # noqa: PLC0415 - dialogs are loaded with the first
+        # Dialogs are loaded with the first.
+        from nodus_tui.view_state.proposals import quit_question, unsaved_question, unsent_question  # noqa: PLC0415
         from nodus_tui.widgets.dialogs import ConfirmDialog  # noqa: PLC0415 - as above
 
         await self.look_who_works()
         unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
         if unsaved and (
             isinstance(self.screen, ConfirmDialog) or not await self.push_screen_wait(ConfirmDialog(unsaved_question(unsaved[0].unsaved())))
+        ):
+            return
+        if self.services.asked.unsent and (
+            isinstance(self.screen, ConfirmDialog)
+            or not await self.push_screen_wait(ConfirmDialog(unsent_question(self.services.asked.unsent)))
         ):
             return
         unfinished, sweeps, boxes = self._work_of_this_process()

@@ -1,5 +1,6 @@
 """Kill, extend, retry of everything that is picked in a table: one question in numbers, one action for each, one sentence about all."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -13,16 +14,22 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.screens.acting import agreed, later_line, not_done, perform, tell_outcome
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state import many
-from nodus_tui.view_state.any_job import AnyJob, job_status
+from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone, plain
-from nodus_tui.view_state.jobs import cap_of, cost_now
+from nodus_tui.view_state.jobs import cap_of, cost_now, extend_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import GroupExtension, cap_input, cap_problem, extension_problem, first_ends, typed_cap
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.undoing import step_of_many
 from nodus_tui.widgets.dialogs import PromptDialog
+
+_AT_ONCE = 100
+"""Actions that are asked for side by side: each may wait for a call in flight, and none should wait for another's."""
+
+_SHOW_SECONDS = 0.2
+"""How often it is shown how far they have come."""
 
 
 def _stamp(screen: ViewScreen) -> dict[str, str]:
@@ -61,34 +68,79 @@ def _each(screen: ViewScreen, series: _Series) -> None:
         screen.app.run_worker(_work(screen, series), exit_on_error=True)
 
 
+class _Course:
+    """How far a series has come, told in the status line."""
+
+    def __init__(self, screen: ViewScreen, series: _Series) -> None:
+        self._screen = screen
+        self._series = series
+        self._key = uuid4().hex
+        self._open = dict.fromkeys(series.names)
+        self._unsent = len(series.names)
+        self._shown = float("-inf")
+        self.cut = False
+        """Whether nothing more is to be asked, for nobody answers."""
+
+    def tell(self) -> None:
+        """Show how many are answered, and what is waited for."""
+        count = len(self._series.names)
+        slow = next((name for name in self._open if name in self._series.first), "")
+        waits = f": {slow} waits for {self._series.first[slow]}" if slow else ""
+        asked = self._screen.services.asked
+        asked.begin(self._key, f"{count - len(self._open)} of {count}{waits}", unsent=self._unsent)
+        now = asyncio.get_running_loop().time()
+        if self._screen.is_attached and now >= self._shown + _SHOW_SECONDS:
+            self._shown = now
+            self._screen.show()
+
+    def sent(self) -> None:
+        """One more is asked: whoever leaves now has asked for it."""
+        self._unsent -= 1
+        self.tell()
+
+    def answered(self, name: str) -> None:
+        """One has its answer."""
+        del self._open[name]
+        self.tell()
+
+    def end(self) -> None:
+        """All have."""
+        self._screen.services.asked.end(self._key)
+
+
 async def _work(screen: ViewScreen, series: _Series) -> None:
-    asked, key, count = screen.services.asked, uuid4().hex, len(series.names)
-    taken: list[Action] = []
-    refusals: list[many.Refusal] = []
-    for place, name in enumerate(series.names, start=1):
-        waits = f": {name} waits for {series.first[name]}" if name in series.first else ""
-        asked.begin(key, f"{place} of {count}{waits}")
-        if screen.is_attached:
-            screen.show()
-        action = series.action(name)
-        try:
-            outcome = await screen.services.backend.act(action)
-        except NodusError as error:
-            # It may have gone on meanwhile: that does not keep the others from theirs.
-            refusals.append(many.Refusal(name, error.detail))
-            if error.code is ErrorCode.UNAVAILABLE:
-                refusals.extend(many.Refusal(other, "not asked any more") for other in series.names[place:])
-                break
-        else:
-            if outcome.changed:
-                taken.append(action)
-                screen.let_go(name)
-            else:
-                refusals.append(many.Refusal(name, outcome.message))
-    asked.end(key)
+    course = _Course(screen, series)
+    course.tell()
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(name: str) -> Action | many.Refusal:
+        async with room:
+            if course.cut:
+                return many.Refusal(name, "not asked any more")
+            course.sent()
+            action = series.action(name)
+            try:
+                outcome = await screen.services.backend.act(action)
+            except NodusError as error:
+                # It may have gone on meanwhile: that does not keep the others from theirs.
+                course.cut = course.cut or error.code is ErrorCode.UNAVAILABLE
+                return many.Refusal(name, error.detail)
+            finally:
+                course.answered(name)
+            if not outcome.changed:
+                return many.Refusal(name, outcome.message)
+            screen.let_go(name)
+            return action
+
+    try:
+        answers = await asyncio.gather(*(one(name) for name in series.names))
+    finally:
+        course.end()
+    taken = [answer for answer in answers if not isinstance(answer, many.Refusal)]
+    refusals = [answer for answer in answers if isinstance(answer, many.Refusal)]
     if taken:
         screen.services.history.did(step_of_many(taken, many.counted(len(taken), series.what)))
-    words = many.outcome_words(series.done, len(taken), count, refusals, series.what, series.how)
+    words = many.outcome_words(series.done, len(taken), len(series.names), refusals, series.what, series.how)
     tell_outcome(screen, Happening(REFUSED if refusals else DONE, words))
 
 
@@ -102,9 +154,10 @@ async def kill_runs(screen: ViewScreen, runs: Sequence[AgentRun]) -> None:
 async def retry_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentGroup | None) -> None:
     """Ask, then run cases again that ended unscored: all of them in one action."""
     plan = many.retry_runs(runs, group)
-    if group is not None and await _agreed(screen, plan, "run again"):
-        if await perform(screen, Retry(group=group.name, runs=plan.names, **_stamp(screen))):
-            screen.let_go(*plan.names)
+    if group is None or not await _agreed(screen, plan, "run again"):
+        return
+    if await perform(screen, Retry(group=group.name, runs=plan.names, **_stamp(screen))):
+        screen.let_go(*plan.names)
 
 
 async def extend_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentGroup | None) -> None:
@@ -198,11 +251,7 @@ async def retry_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
 async def extend_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
     """Ask for one new cap, then raise those of jobs that are below it."""
     now = screen.services.now()
-    fit = [
-        many.Capped(job.name, job.kind, cap_of(job), cost_now(job, now))
-        for job in jobs
-        if job_status(job).phase != "Succeeded" or job_status(job).reason is not None
-    ]
+    fit = [many.Capped(job.name, job.kind, cap_of(job), cost_now(job, now)) for job in jobs if not extend_problem(job)]
     note = "Each is raised in place; one that its cap has ended goes on at once with its next attempt."
     await _extend(screen, many.CapRaise("job", tuple(fit), len(jobs), note))
 

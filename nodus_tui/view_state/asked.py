@@ -8,14 +8,22 @@ class Asked:
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
+        self._unsent: dict[str, int] = {}
 
-    def begin(self, key: str, words: str) -> None:
-        """Something is asked, or has come further: `words` say what, and what it waits for."""
+    def begin(self, key: str, words: str, *, unsent: int = 0) -> None:
+        """Something is asked, or has come further: `words` say what, and what it waits for; `unsent` of it the backend does not know of."""
         self._waiting[key] = words
+        self._unsent[key] = unsent
 
     def end(self, key: str) -> None:
         """It is answered."""
         self._waiting.pop(key, None)
+        self._unsent.pop(key, None)
+
+    @property
+    def unsent(self) -> int:
+        """How many actions nobody would do if the console ended now."""
+        return sum(self._unsent.values())
 
     def words(self, *, short: bool = False) -> Line:
         """The oldest in words and how many there are beside it, or only how many; nothing where nothing is waited for."""

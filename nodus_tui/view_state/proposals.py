@@ -76,6 +76,16 @@ def unsaved_question(what: str) -> Question:
     )
 
 
+def unsent_question(count: int) -> Question:
+    """Asked before somebody leaves while actions on many are still being asked for."""
+    what = "1 action is" if count == 1 else f"{count:,} actions are"
+    return Question(
+        "Leave before all is asked for?",
+        (line(f"{what} not asked for yet, for those before take their time. Whoever leaves now gives them up."),),
+        "Leave",
+    )
+
+
 def quit_question(
     unfinished: tuple[AgentGroup, ...],
     sweeps: Sequence[str] = (),
@@ -249,7 +259,7 @@ def set_aside(run: AgentRun, cap: Decimal) -> Decimal:
 
 
 def group_room(group: AgentGroup | None, run: AgentRun, cap: Decimal, key: KeyNamer = own_key) -> Line:
-    """What the cap of a run's group leaves for a higher cap of the run, with a warning where that is too little; nothing without a group."""
+    """What the cap of a run's group leaves for a higher cap of the run, a warning where that is too little; nothing without a group."""
     if group is None:
         return ()
     left, needed = money_parts(status_of(group).money).left, set_aside(run, cap)

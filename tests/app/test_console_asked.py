@@ -7,7 +7,7 @@ from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import every_kind_of_run, group, run
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ExtendCap
+from nodus_tui.contract.actions import Action, ActionOutcome, ExtendCap, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import RunPhase
 
@@ -84,7 +84,7 @@ async def test_many_of_which_some_are_at_work_say_how_many_and_go_on_when_anothe
         await press(app, pilot, "a", "e")
         assert "Of 2 the step under way ends first and is paid; the outcome comes as a notice (N)." in words(app)
         await press(app, pilot, "enter")
-        assert "… 1 of 3" in screen_text(app)
+        assert "… 0 of 3" in screen_text(app)
         await press(app, pilot, "escape", "escape", "escape")
         assert len(screen_lines(app)) == 40
         backend.may_answer.set()
@@ -92,4 +92,34 @@ async def test_many_of_which_some_are_at_work_say_how_many_and_go_on_when_anothe
         assert "✓ extended 3 of 3 runs" in screen_text(app)
         await press(app, pilot, "U")
         assert "The higher cap of 3 runs cannot be undone" in screen_text(app)
+    assert len(backend.acted) == 3
+
+
+async def test_many_are_asked_side_by_side_and_who_leaves_is_told_what_is_not_asked_yet() -> None:
+    backend = SlowBackend([group()], [run(case, phase=RunPhase.RUNNING) for case in range(120)])
+    async with console(backend, start_at="fleet", size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "a", "x", *"120", "enter", "enter")
+        assert app.services.asked.unsent == 20
+        await press(app, pilot, "q")
+        assert "20 actions are not asked for yet" in words(app)
+        await press(app, pilot, "escape")
+        backend.may_answer.set()
+        await settled(app, pilot)
+        assert "killed 120 of 120 runs" in words(app)
+        assert app.services.asked.unsent == 0
+    assert len(backend.acted) == 120
+
+
+async def test_one_that_waits_long_keeps_no_other_from_its_turn() -> None:
+    class FirstIsSlow(SlowBackend):
+        async def act(self, action: Action) -> ActionOutcome:
+            if not isinstance(action, Kill) or action.name != "fleet-0000-a1":
+                self.may_answer.set()
+            return await super().act(action)
+
+    backend = FirstIsSlow([group()], [run(case, phase=RunPhase.RUNNING) for case in range(3)])
+    async with console(backend, start_at="fleet", size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "a", "x", "right", "enter")
+        await settled(app, pilot)
+        assert "killed 3 of 3 runs" in words(app)
     assert len(backend.acted) == 3

@@ -112,21 +112,28 @@ class Actions:
         finally:
             await self._done_with(engine)
 
+    def _already_given_over(self, action: ExtendCap, engine: GroupEngine, run: RunRecord, cap: int) -> ActionOutcome:
+        """Another run stands for the case: with that cap nothing is left to do, else that one is to be extended (NodusError)."""
+        newest = next(each for each in engine.books.current() if each.case_index == run.case_index)
+        if newest.predecessor == run.name and newest.cap == cap:
+            return self._outcome(action, "AgentRun", run.name, f"{newest.name} has that cap already")
+        raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} was superseded: extend {newest.name}, which stands for its case now")
+
     async def _extend(self, action: ExtendCap, engine: GroupEngine, run: RunRecord) -> ActionOutcome:
         cap = nano_from_usd(action.cap_usd)
         if not run.current:
-            newest = next(each for each in engine.books.current() if each.case_index == run.case_index)
-            if newest.predecessor == run.name and newest.cap == cap:
-                return self._outcome(action, "AgentRun", run.name, f"{newest.name} has that cap already")
-            raise NodusError(ErrorCode.INVALID_ACTION, f"{run.name} was superseded: extend {newest.name}, which stands for its case now")
+            return self._already_given_over(action, engine, run, cap)
         if cap == run.cap and not run.phase.ended:
             return self._outcome(action, "AgentRun", run.name, f"{run.name} has that cap already")
         self._check_extension(run, cap)
         old = usd_text(usd_from_nano(run.cap))
         needed = run.needed if run.phase is RunPhase.WAITING and run.needed is not None and not action.restart else 0
         successor = await engine.supersede(run, cap, restart=action.restart)
+        if successor is None and not run.current:
+            return self._already_given_over(action, engine, run, cap)
         if successor is None:
-            return self._outcome(action, "AgentRun", run.name, f"{run.name} ended before its cap was extended ({run.phase})")
+            how = "was killed" if engine.is_being_killed(run) or run.reason is Reason.KILLED else f"ended ({run.phase})"
+            return self._outcome(action, "AgentRun", run.name, f"{run.name} {how} before its cap was extended")
         how = "begins afresh" if action.restart or not successor.carried else "goes on from its conversation"
         again = f", but waits again: its next call needs at least {display_ceiling(needed)}" if needed > cap else ""
         return self._outcome(

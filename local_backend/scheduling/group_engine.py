@@ -362,6 +362,10 @@ class GroupEngine:
         finally:
             self._doomed -= names
 
+    def is_being_killed(self, run: RunRecord) -> bool:
+        """Whether the run is to end, though it may not have ended yet."""
+        return self.killed or run.name in self._doomed
+
     async def kill(self) -> list[RunRecord]:
         """End the group with all its unfinished runs, and give up those that a budget stopped. Gives the runs that this ended."""
         self.killed = True

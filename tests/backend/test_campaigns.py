@@ -24,7 +24,7 @@ from engine_place import (
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
 
 from local_backend.backend import LocalBackend
-from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.actions import ActionOutcome, Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate
@@ -590,6 +590,22 @@ async def test_two_extensions_of_a_run_in_flight_make_one_successor(place: Place
     assert results.cost.model_usd == 3 * CALL
 
 
+@pytest.mark.parametrize(("cap", "told"), [("0.20", "campaign-c001-2 has that cap already"), ("0.30", "extend campaign-c001-2")])
+async def test_who_comes_second_with_an_extension_is_told_of_the_first(place: Place, server: ModelServer, cap: str, told: str) -> None:
+    place.tasks(TURNS)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=1))
+        await server.until_seen(1)
+        first, second = await _extension_under_way(backend, "0.20"), await _extension_under_way(backend, cap)
+        server.hold.set()
+        answers = await asyncio.gather(first, second, return_exceptions=True)
+        await at_rest(backend)
+    said = [each.detail if isinstance(each, NodusError) else str(getattr(each, "message", each)) for each in answers]
+    assert sum("takes the place of campaign-c001" in each for each in said) == 1
+    assert sum(told in each for each in said) == 1
+
+
 @pytest.mark.parametrize("kind", ["AgentRun", "AgentGroup"])
 async def test_a_kill_wins_over_an_extension_that_waits(place: Place, server: ModelServer, kind: str) -> None:
     place.tasks(TURNS)
@@ -601,9 +617,10 @@ async def test_a_kill_wins_over_an_extension_that_waits(place: Place, server: Mo
         name = "campaign-c001" if kind == "AgentRun" else "campaign"
         await backend.act(Kill.model_validate({"kind": kind, "name": name}))
         server.hold.set()
-        await asyncio.gather(extension, return_exceptions=True)
+        outcome = ActionOutcome.model_validate(await extension)
         found = await at_rest(backend)
         everything = await runs(backend, current_only=False)
+    assert outcome.message == "campaign-c001 was killed before its cap was extended"
     assert [run.status.phase for run in everything if run.status] == [RunPhase.CANCELLED]
     assert found.phase is GroupPhase.CANCELLED
     assert len(server.seen) == 1

@@ -112,6 +112,13 @@ class Actions:
         finally:
             await self._done_with(engine)
 
+    def _came_first(self, action: ExtendCap, engine: GroupEngine, run: RunRecord, cap: int) -> ActionOutcome:
+        """What happened to the run while its call in flight was waited for."""
+        if not run.current:
+            return self._already_given_over(action, engine, run, cap)
+        how = "was killed" if engine.is_being_killed(run) or run.reason is Reason.KILLED else f"ended ({run.phase})"
+        return self._outcome(action, "AgentRun", run.name, f"{run.name} {how} before its cap was extended")
+
     def _already_given_over(self, action: ExtendCap, engine: GroupEngine, run: RunRecord, cap: int) -> ActionOutcome:
         """Another run stands for the case: with that cap nothing is left to do, else that one is to be extended (NodusError)."""
         newest = next(each for each in engine.books.current() if each.case_index == run.case_index)
@@ -129,11 +136,8 @@ class Actions:
         old = usd_text(usd_from_nano(run.cap))
         needed = run.needed if run.phase is RunPhase.WAITING and run.needed is not None and not action.restart else 0
         successor = await engine.supersede(run, cap, restart=action.restart)
-        if successor is None and not run.current:
-            return self._already_given_over(action, engine, run, cap)
         if successor is None:
-            how = "was killed" if engine.is_being_killed(run) or run.reason is Reason.KILLED else f"ended ({run.phase})"
-            return self._outcome(action, "AgentRun", run.name, f"{run.name} {how} before its cap was extended")
+            return self._came_first(action, engine, run, cap)
         how = "begins afresh" if action.restart or not successor.carried else "goes on from its conversation"
         again = f", but waits again: its next call needs at least {display_ceiling(needed)}" if needed > cap else ""
         return self._outcome(

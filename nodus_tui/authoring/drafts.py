@@ -2,19 +2,22 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Generic, TypeVar
 
 from nodus_tui.authoring.text_file import Stamp, TextFileError, read_text, write_text
+from nodus_tui.kept_json import read_kept
 
 _MOST_BYTES = 8 << 20
 _ANSWERS = "form.answers"
 """The file with the answers of the guided form; its ending keeps it apart from the drafts of files."""
+
+What = TypeVar("What")
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ class Drafts:
 
     def find_answers(self) -> dict[str, str]:
         """What was answered there and not used; nothing where there is nothing that can be read."""
-        content = _content(self._folder / _ANSWERS) if self._folder is not None else None
-        return {str(each): str(value) for each, value in content.items()} if isinstance(content, dict) else {}
+        content = read_kept(self._folder / _ANSWERS, _MOST_BYTES) if self._folder is not None else None
+        return {str(each): _printable(str(value)) for each, value in content.items()} if isinstance(content, dict) else {}
 
     def forget_answers(self) -> None:
         """Remove them; where there are none, nothing happens."""
@@ -100,19 +103,20 @@ class Drafts:
         return (self._folder or Path()) / f"{name}.json"
 
 
-class KeptDraft:
-    """The draft of a text while it is edited: there exactly as long as the text is another than its file's.
+class Kept(Generic[What]):
+    """What is kept of something while it is typed: it stands on the disk exactly as long as it is not saved.
 
     It may be settled from several threads: one after the other, and none after the last.
     """
 
-    def __init__(self, drafts: Drafts) -> None:
-        self._drafts = drafts
+    def __init__(self, keep: Callable[[What], str], forget: Callable[[What], None]) -> None:
+        self._keep = keep
+        self._forget = forget
         self._lock = Lock()
         self._ended = False
 
-    def settle(self, draft: Draft, *, modified: bool, last: bool = False) -> str:
-        """Keep what is `modified`, forget what stands in its file, and after the `last` time do nothing more. It writes to the disk.
+    def settle(self, what: What, *, modified: bool, last: bool = False) -> str:
+        """Keep what is `modified`, else forget it, and after the `last` time do nothing more. It writes to the disk.
 
         Gives why it could not be kept, empty where it was or need not be.
         """
@@ -121,9 +125,13 @@ class KeptDraft:
                 return ""
             self._ended = last
             if modified:
-                return self._drafts.keep(draft)
-            self._drafts.forget(draft.path)
+                return self._keep(what)
+            self._forget(what)
             return ""
+
+
+def _printable(text: str) -> str:
+    return "".join(char for char in text if char.isprintable())
 
 
 def _is_saved(draft: Draft) -> bool:
@@ -134,18 +142,13 @@ def _is_saved(draft: Draft) -> bool:
 
 
 def _read(place: Path) -> Draft | None:
-    content = _content(place)
-    try:
-        return Draft(Path(content["path"]), str(content["text"]), Stamp(str(content["base"])))
-    except (ValueError, KeyError, TypeError):
+    content = read_kept(place, _MOST_BYTES)
+    if not isinstance(content, dict):
         return None
-
-
-def _content(place: Path) -> Any:
-    """The JSON of a file; None where there is none that can be read."""
-    try:
-        if place.stat().st_size > _MOST_BYTES:
-            return None
-        return json.loads(place.read_bytes().decode("utf-8", "surrogatepass"))
-    except (OSError, ValueError):
+    path, text, base = (content.get(name) for name in ("path", "text", "base"))
+    # A text that no file could have is none to go on with.
+    if not (isinstance(path, str) and isinstance(text, str) and isinstance(base, str)) or any(
+        "\ud800" <= char <= "\udfff" for char in text
+    ):
         return None
+    return Draft(Path(path), text, Stamp(base))

@@ -1,6 +1,7 @@
 """The guided form: an agent, what it is scored on, and its caps, as a few answers; and the spec that they make. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -56,6 +57,13 @@ DEFAULT_ANSWERS: Answers = {
     "maxTokens": "1024",
     "tools": "none",
 }
+
+
+def answers_of(kept: Mapping[str, str]) -> Answers:
+    """Answers that were kept, and for what is not among them the usual ones."""
+    return {each: kept.get(each, usual) for each, usual in DEFAULT_ANSWERS.items()}
+
+
 TOOL_CHOICES = ("none", "bash", "bash, read, write, edit", "bash, read, write, edit, submit")
 
 

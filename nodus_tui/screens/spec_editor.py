@@ -18,7 +18,7 @@ from textual.timer import Timer
 from nodus_tui.authoring.checking import Checked, check, known_names
 from nodus_tui.authoring.completion import NO_NAMES, Proposal, proposals
 from nodus_tui.authoring.differences import difference_lines, differences
-from nodus_tui.authoring.drafts import Draft, Drafts, KeptDraft
+from nodus_tui.authoring.drafts import Draft, Drafts, Kept
 from nodus_tui.authoring.outline import Outline
 from nodus_tui.authoring.templates import TEMPLATES, with_template
 from nodus_tui.authoring.text_file import ReadText, Stamp, TextFileError, read_text, stamp_of
@@ -85,7 +85,7 @@ class SpecEditor(ViewScreen):
         self.told_disk: Stamp = read.stamp
         """What of it the person knows: it was read, or they kept their own text beside it."""
         self.drafts = Drafts(services.drafts)
-        self._kept = KeptDraft(self.drafts)
+        self._kept = Kept(self.drafts.keep, lambda draft: self.drafts.forget(draft.path))
         self._names = NO_NAMES
         self._outline: Outline | None = None
         self._about = About()
@@ -248,6 +248,8 @@ class SpecEditor(ViewScreen):
         if not self.is_running:
             return
         self._outline = None
+        if self.unsaved():
+            self.past()
         self._soon("draft", DRAFT_SECONDS, self._settle_draft)
         self.check_soon()
         self._soon("about", ABOUT_SECONDS, self._tell_about)

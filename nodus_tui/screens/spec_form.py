@@ -1,5 +1,9 @@
-"""The guided form: a few answers, what is wrong with them, and what they may cost, as they are typed. Gives a name and a spec."""
+"""The guided form: a few answers, what is wrong with them, and what they may cost, as they are typed. Gives a name and a spec.
 
+Answers that nothing was made of are kept as a draft.
+"""
+
+import asyncio
 from decimal import Decimal
 from functools import partial
 from typing import ClassVar
@@ -13,6 +17,7 @@ from textual.widgets import Input
 
 from nodus_tui.authoring.checking import Checked, check, known_names
 from nodus_tui.authoring.completion import NO_NAMES
+from nodus_tui.authoring.drafts import Drafts, Kept
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, QUESTIONS, TOOL_CHOICES, Answers, group_cap, problems, spec_of
 from nodus_tui.contract.money import display_usd
 from nodus_tui.screens.services import Services
@@ -52,11 +57,15 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         Binding("ctrl+o,f2", "finish", show=False, priority=True),
     ]
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, answers: Answers) -> None:
         super().__init__()
         self.services = services
         self.names = NO_NAMES
-        self.answers: Answers = dict(DEFAULT_ANSWERS)
+        self.answers: Answers = dict(answers)
+        drafts = Drafts(services.drafts)
+        self._kept: Kept[Answers] = Kept(drafts.keep_answers, lambda _: drafts.forget_answers())
+        self._not_kept = ""
+        """Why the answers could not be kept, where somebody who leaves was told so."""
         self.checked: Checked | None = None
         self._asked: Answers | None = None
         self._timer: Timer | None = None
@@ -91,6 +100,13 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         self.run_worker(self._ask_names(), exit_on_error=True)
         self._later()
 
+    def on_unmount(self) -> None:
+        """What was answered is kept: the console may be closed in any way."""
+        self._settle(last=True)
+
+    def _settle(self, *, last: bool) -> str:
+        return self._kept.settle(dict(self.answers), modified=self.answers != DEFAULT_ANSWERS, last=last)
+
     def on_resize(self, event: Resize) -> None:
         """The questions take what the rest leaves them."""
         self.query_one("#questions").styles.max_height = max(_LEAST_LINES, event.size.height - _OTHER_LINES)
@@ -114,6 +130,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Take the answer; check a while later."""
         self.answers[(event.input.id or "").removeprefix("answer-")] = event.value
+        self._not_kept = ""
         self._tell()
         self._later()
 
@@ -127,6 +144,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         self._timer = self.set_timer(_SECONDS, lambda: self.run_worker(self._check(), exit_on_error=True))
 
     async def _check(self) -> None:
+        await asyncio.to_thread(self._settle, last=False)
         if self._checking or problems(self.answers):
             return
         self._checking = True
@@ -147,6 +165,9 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     def _lines(self) -> tuple[Line, ...]:
         question = QUESTIONS[self._question()]
         wrong = problems(self.answers)
+        if self._not_kept:
+            told = line(Span("! Your answers cannot be kept: ", Tone.BAD), *hint("Esc", " again throws them away.", "cancel"))
+            return (told, line(muted(self._not_kept)))
         lines: list[Line] = [line(muted(question.help))]
         if choices := self._choices(question.id):
             lines.append((*hint("ctrl+n", " next of: ", "choose"), muted(" · ".join(choices))))
@@ -186,7 +207,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         if choices:
             now = self.answers[question.id].strip()
             following = choices[(choices.index(now) + 1) % len(choices)] if now in choices else choices[0]
-            self.query_one(f"#answer-{question.id}", Input).value = following
+            self.query_one(f"#answer-{question.id}", TextEntry).choose(following)
 
     def action_finish(self) -> None:
         """Make the spec of it, where nothing is wrong with the answers."""
@@ -196,8 +217,14 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
             self.query_one(f"#answer-{first.id}", Input).focus()
             self._tell()
             return
+        self._kept.settle(self.answers, modified=False, last=True)
         self.dismiss((f"{self.answers['name'].strip()}.yaml", spec_of(self.answers)))
 
     def action_cancel(self) -> None:
-        """Make nothing."""
+        """Make nothing; the answers are kept, or it is said that they cannot be."""
+        if not self._not_kept:
+            self._not_kept = self._settle(last=False)
+            if self._not_kept:
+                self._tell()
+                return
         self.dismiss(None)

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.form import DEFAULT_ANSWERS, Answers, answers_of
 from nodus_tui.authoring.templates import TEMPLATES
 from nodus_tui.authoring.text_file import NO_FILE, NoFileError, ReadText, TextFileError, read_text
 from nodus_tui.contract.resources.registry import KINDS
@@ -77,14 +78,35 @@ async def new_spec(screen: ViewScreen) -> None:
     if choice is None:
         return
     if choice == _FORM:
-        made = await screen.app.push_screen_wait(SpecForm(screen.services))
+        drafts = Drafts(screen.services.drafts)
+        answers = await _answers(screen, drafts)
+        made = await screen.app.push_screen_wait(SpecForm(screen.services, answers)) if answers is not None else None
         if made is None:
+            kept = await asyncio.to_thread(drafts.find_answers)
+            if answers is not None and kept:
+                screen.notice(f"Your answers are kept: {screen.key('new_spec')}, then a few questions, offers them again.", Tone.INFO)
             return
         name, text = made
     else:
         name, text = f"{choice.lower()}.yaml", TEMPLATES[choice]
     path = await asyncio.to_thread(_free, screen.services.folder, Path(name))
     _push(screen, path, ReadText("", stamp=NO_FILE), text, example=False)
+
+
+async def _answers(screen: ViewScreen, drafts: Drafts) -> Answers | None:
+    """What the form begins with: the usual answers, or those that were kept; None for who went back."""
+    kept = await asyncio.to_thread(drafts.find_answers)
+    if not kept:
+        return dict(DEFAULT_ANSWERS)
+    answers = answers_of(kept)
+    choices = (
+        Choice(_DRAFT, "Go on with what was answered", f"It is called {answers['name']}; no spec was made of it."),
+        Choice(_FILE, "Begin anew", "What was answered is thrown away."),
+    )
+    answer = await screen.app.push_screen_wait(ChoiceList("A new evaluation", choices, screen.services.now, typed=False))
+    if answer == _FILE:
+        await asyncio.to_thread(drafts.forget_answers)
+    return {_DRAFT: answers, _FILE: dict(DEFAULT_ANSWERS)}.get(answer or "")
 
 
 def _free(folder: Path, name: Path) -> Path:

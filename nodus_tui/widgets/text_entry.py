@@ -13,6 +13,11 @@ class TextEntry(Input):
     the one that was typed.
     """
 
+    def choose(self, text: str) -> None:
+        """Have another text, all of it selected: whoever types next replaces it, as where the field was just entered."""
+        self.value = text
+        self.action_select_all()
+
     async def _on_key(self, event: Key) -> None:
         try:
             bindings = self._bindings.get_bindings_for_key(event.key)

@@ -1,5 +1,6 @@
 """From a few answers to verdicts, by keys, on the embedded backend: real store, scheduler and graders; only the model is simulated."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from test_console_on_local_backend import CONFIGURATION, until
 
 from local_backend.backend import open_backend
 from nodus_tui.app import NodusApp
+from nodus_tui.authoring.drafts import Drafts
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
@@ -55,14 +57,75 @@ async def test_author_estimate_launch(tmp_path: Path, monkeypatch: pytest.Monkey
             await until(app, pilot, lambda: "· as applied" in screen_text(app), "it is applied")
 
 
-async def test_a_wrong_answer_is_told_and_goes_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without specs or examples, in which the console is started; gives where its state is."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("nodus_tui.authoring.finding.examples_folder", lambda: None)
-    async with console(ScriptedBackend()) as (app, pilot):
+    return tmp_path / "state"
+
+
+async def test_a_wrong_answer_is_told_and_goes_nowhere(alone: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
         await press(app, pilot, "F", "c", "enter", *"  !")
         assert isinstance(app.screen, SpecForm)
         assert "! Name: 1 to 50 small letters" in screen_text(app)
         await press(app, pilot, "ctrl+o")
         assert isinstance(app.screen, SpecForm)
+        await press(app, pilot, "escape")
+        assert not isinstance(app.screen, SpecForm)
+
+
+async def test_what_is_chosen_replaces_the_answer_and_is_replaced_by_what_is_typed_next(alone: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", "tab")
+        form = app.screen
+        assert isinstance(form, SpecForm)
+        form.names = replace(form.names, models=("simulated", "simulated-weak"))
+        await press(app, pilot, "ctrl+n")
+        assert form.answers["family"] == "simulated-weak"
+        await press(app, pilot, *"pret")
+        assert form.answers["family"] == "pret"
+
+
+async def test_answers_are_kept_when_the_form_is_left_and_offered_again(alone: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"sums", "tab", "tab", *"Add up.", "escape")
+        await until(app, pilot, lambda: "Your answers are kept: c, then a few questions, offers them again." in screen_text(app), "told")
+        await press(app, pilot, "c", "enter")
+        await until(app, pilot, lambda: "Go on with what was answered" in screen_text(app), "they are offered")
+        await press(app, pilot, "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecForm), "the form")
+        assert (app.screen.answers["name"], app.screen.answers["system"]) == ("sums", "Add up.")
+        await press(app, pilot, "ctrl+o")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor")
+        assert Drafts(alone / "drafts").find_answers() == {}, "the editor's text has them now"
+
+
+async def test_a_form_that_was_begun_anew_forgets_what_was_answered(alone: Path) -> None:
+    Drafts(alone / "drafts").keep_answers({"name": "sums"})
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter")
+        await until(app, pilot, lambda: "It is called sums" in screen_text(app), "they are offered")
+        await press(app, pilot, "down", "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecForm), "the form")
+        assert app.screen.answers["name"] == "my-evaluation"
+        await press(app, pilot, "escape")
+        assert Drafts(alone / "drafts").find_answers() == {}
+
+
+async def test_a_console_that_ends_in_any_way_keeps_the_answers(alone: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"sums")
+    assert Drafts(alone / "drafts").find_answers()["name"] == "sums"
+
+
+async def test_answers_that_cannot_be_kept_go_after_it_was_said_only(alone: Path) -> None:
+    alone.mkdir()
+    (alone / "drafts").write_text("in the way of the folder", encoding="utf-8")
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"sums", "escape")
+        assert "! Your answers cannot be kept" in screen_text(app)
+        assert "Esc again throws them away." in screen_text(app)
         await press(app, pilot, "escape")
         assert not isinstance(app.screen, SpecForm)

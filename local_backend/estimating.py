@@ -12,7 +12,7 @@ from local_backend.models.wire import ChatMessage, ModelRequest
 from local_backend.tools.definitions import definitions
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd, enough_text, exact_usd, nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
@@ -117,11 +117,12 @@ def _estimate(
     rates: Mapping[str, Decimal],
 ) -> Estimate:
     notes: tuple[str, ...] = ()
-    simulated = notional = False
+    simulated = notional = waits = False
     try:
         model = lookups.model_of(agent, served)
         simulated, notional = model.simulated, model.notional
         notes = _price_notes(agent, model) if not model.served_by else _server_notes(served[model.family])
+        waits = not model.price.free and _first_call(agent, model) > agent.spec.per_run_max_cost_usd
     except CatalogueProblem as problem:
         notes = (f"it cannot be launched as it stands: {problem.detail}",)
     try:
@@ -133,6 +134,7 @@ def _estimate(
             simulated=simulated,
             notional=notional,
             extra_notes=notes,
+            every_run_waits=waits,
         )
     except ValueError as error:
         raise NodusError.invalid_spec((document.fault((), str(error)),)) from error
@@ -152,16 +154,20 @@ def _price_notes(agent: Agent, model: ResolvedModel) -> tuple[str, ...]:
     """What the model's price means for the agent's cap, before anything is launched."""
     if model.price.free:
         return ("The model costs nothing a token, so that no cap of it is ever reached.",) if not model.simulated else ()
+    spec, worst = agent.spec, _first_call(agent, model)
+    if worst <= spec.per_run_max_cost_usd:
+        return ()
+    given = "an empty prompt" if not spec.tools else "an empty prompt and the tools' descriptions"
+    note = (
+        f"Even a call with {given} may cost up to {enough_text(worst)} (maxTokens {spec.model.max_tokens:,}), and a run's cap is "
+        f"{exact_usd(spec.per_run_max_cost_usd)}: every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens."
+    )
+    return (note,)
+
+
+def _first_call(agent: Agent, model: ResolvedModel) -> Decimal:
+    """What a run's first call may cost at worst, with an empty prompt, in US dollars."""
     spec = agent.spec
     tools = definitions(spec.tools, command_seconds=spec.sandbox.command_timeout.total_seconds(), workdir="/task")
     shortest = ModelRequest(spec.system, (ChatMessage("user", ""),), spec.model.max_tokens, tools=tools)
-    worst = usd_from_nano(model.price.worst_case_nano(input_bound(shortest), shortest.max_tokens))
-    if worst <= spec.per_run_max_cost_usd:
-        return ()
-    dollars, cap = display_usd(worst), display_usd(spec.per_run_max_cost_usd)
-    given = "an empty prompt" if not spec.tools else "an empty prompt and the tools' descriptions"
-    note = (
-        f"Even a call with {given} may cost up to {dollars} (maxTokens {spec.model.max_tokens:,}), and a run's cap is {cap}: "
-        "every run would wait at its cap. Raise perRunMaxCostUSD or lower maxTokens."
-    )
-    return (note,)
+    return usd_from_nano(model.price.worst_case_nano(input_bound(shortest), shortest.max_tokens))

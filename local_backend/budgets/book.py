@@ -284,11 +284,11 @@ class BudgetBook:
         ceiling = state.ceiling
         until = ceiling.period_end(now)
         used, limit = _money(self.spent(ceiling.name, now)), _money(ceiling.limit)
-        under_way = _money(state.in_flight + self._stopping(state))
+        under_way = state.in_flight + self._stopping(state)
+        beside = f" and up to {_money(under_way)} is under way" if under_way else ""
         when = f"until the month ends ({until:%Y-%m-%d %H:%M} UTC) or its limit is raised" if until else "until its limit is raised"
-        return Refusal(
-            ceiling.name, f"budget {ceiling.name}: {used} of {limit} is spent and up to {under_way} is under way; {when}", until, for_now
-        )
+        said = f"budget {ceiling.name}: {used} of {limit} is spent{beside}; nothing new starts under it {when}"
+        return Refusal(ceiling.name, said, until, for_now)
 
 
 def reopens(old: Ceiling, new: Ceiling) -> bool:

@@ -54,7 +54,7 @@ class Notice:
         """For people."""
         action = "new work is refused and running work stops" if self.budget.spec.action == "Block" else "nothing is stopped"
         ending = f"; {action}" if self.percent >= 100 else ""
-        return f"budget {self.budget.name} has reached {self.percent} %: {_money(self.spent)} of {_money(self.limit)} is spent{ending}"
+        return f"budget {self.budget.name} has reached {self.percent}%: {_money(self.spent)} of {_money(self.limit)} is spent{ending}"
 
 
 class Acts:

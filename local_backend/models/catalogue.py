@@ -192,7 +192,7 @@ class ModelCatalogue:
         if entry.price == "free":
             return free_price("free (your configuration)")
         if entry.price is not None:
-            return configured_price(entry.price, notional=entry.price.notional or simulated)
+            return configured_price(entry.price, notional=entry.price.notional or simulated, built_in=entry in DEFAULT_FAMILIES)
         if simulated:
             return free_price("simulated")
         try:

@@ -56,7 +56,9 @@ class ResolvedPrice:
     cached_input: PriceSteps
     cache_write: PriceSteps
     source: str
-    """For people: `genai-prices 0.2.3`, `your configuration`, `free (your configuration)`, `notional (your configuration)`, `simulated`."""
+    """For people: `genai-prices 0.2.3`, `your configuration`, `free (your configuration)`, `notional (your configuration)`,
+    `notional (built in)`, `simulated`.
+    """
     notional: bool = False
     """Made up: nobody pays it."""
 
@@ -108,16 +110,20 @@ def free_price(source: str) -> ResolvedPrice:
     return ResolvedPrice(input=zero, output=zero, cached_input=zero, cache_write=zero, source=source)
 
 
-def configured_price(price: TokenPrice, *, notional: bool) -> ResolvedPrice:
-    """The price that the user wrote down. Cached input and cache writes cost as much as other input where nothing else is said."""
+def configured_price(price: TokenPrice, *, notional: bool, built_in: bool = False) -> ResolvedPrice:
+    """The price that the user wrote down, or that a model has which is `built_in`.
+
+    Cached input and cache writes cost as much as other input where nothing else is said.
+    """
     whole = PriceSteps.flat(price.input_per_m_tok)
     cached = price.cached_input_per_m_tok
     written = price.cache_write_per_m_tok
+    whose = "built in" if built_in else "your configuration"
     return ResolvedPrice(
         input=whole,
         output=PriceSteps.flat(price.output_per_m_tok),
         cached_input=whole if cached is None else PriceSteps.flat(cached),
         cache_write=whole if written is None else PriceSteps.flat(written),
-        source="notional (your configuration)" if notional else "your configuration",
+        source=f"notional ({whose})" if notional else whose,
         notional=notional,
     )

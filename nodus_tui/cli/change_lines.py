@@ -63,6 +63,8 @@ def standing(kind: str, name: str, status: dict[str, JsonValue]) -> str:
     coverage = status.get("coverage")
     if isinstance(coverage, dict):
         words.append(f"{coverage.get('scored')} of {coverage.get('total')} scored")
+    if kind == "Budget" and "spentUSD" in status:
+        words.append(f"${status['spentUSD']} spent, ${status['leftUSD']} left")
     return f"{kind} {name}: {', '.join(words) or 'there'}"
 
 

@@ -62,7 +62,8 @@ def discard_stdout() -> None:
 def _tell_usage(error: click.ClickException) -> None:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is not None:
-        say(context.get_usage(), prefix="")
+        # In one line, which the terminal wraps: click would break choices in two with a line break, which is a control character.
+        say(" ".join(("Usage:", context.command_path, *context.command.collect_usage_pieces(context))), prefix="")
     say(error.format_message())
     if context is not None:
         say(f"see `{context.command_path} --help`")

@@ -6,25 +6,18 @@ from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 
-SANDBOX_TITLES = ("NAME", "PHASE", "REASON", "ENGINE", "COST", "CAP", "AN HOUR", "STARTED", "IDLE SINCE", "ENDS BY", "IMAGE")
+SANDBOX_TITLES = ("NAME", "PHASE", "REASON", "ENGINE", "COST", "CAP", "AN HOUR", "STARTED", "IDLE STOP", "AT THE LATEST", "IMAGE")
 
 
 def _time(moment: datetime | None) -> str:
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}Z"
 
 
-def _idle(status: SandboxStatus) -> str:
+def _idle_stop(sandbox: Sandbox, status: SandboxStatus) -> str:
+    """When it is stopped if no other command runs in it."""
     if status.phase != "Running":
         return "-"
-    return _time(status.idle_since) if status.idle_since is not None else "busy"
-
-
-def ends_by(sandbox: Sandbox) -> datetime | None:
-    """When it is stopped if no other command runs in it; None while it does not run."""
-    status = sandbox.status
-    if status is None or status.stops_at is None:
-        return None
-    return status.stops_at if status.idle_since is None else min(status.stops_at, status.idle_since + sandbox.spec.idle_timeout)
+    return "busy" if status.idle_since is None else _time(status.idle_since + sandbox.spec.idle_timeout)
 
 
 def sandbox_row(sandbox: Sandbox) -> tuple[str, ...]:
@@ -41,8 +34,8 @@ def sandbox_row(sandbox: Sandbox) -> tuple[str, ...]:
         cap,
         display_usd(status.rate_usd),
         _time(status.started_at),
-        _idle(status),
-        _time(ends_by(sandbox)),
+        _idle_stop(sandbox, status),
+        _time(status.stops_at),
         image,
     )
 
@@ -90,7 +83,7 @@ def _standing(sandbox: Sandbox, status: SandboxStatus) -> list[tuple[str, str]]:
         commands = f"{status.commands} command{'s' if status.commands != 1 else ''} run{'s' if status.commands == 1 else ''} in it"
         return [
             ("Idle", f"since {_time(status.idle_since)}" if status.idle_since is not None else f"no: {commands}"),
-            ("Ends by", f"{_time(ends_by(sandbox))} if no command runs until then" if status.idle_since is not None else ""),
+            ("Idle stop", f"{_idle_stop(sandbox, status)} if no command runs until then" if status.idle_since is not None else ""),
             ("At the latest", _time(status.stops_at)),
             ("Enter", f"nodus-tui exec {sandbox.name}"),
         ]

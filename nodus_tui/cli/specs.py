@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nodus_tui.contract.actions import ApplyOutcome
     from nodus_tui.contract.spec_loading.bundle import SpecBundle
     from nodus_tui.contract.spec_loading.loader import ReadSpecs
@@ -59,6 +62,15 @@ def _told_with_the_workspace(read: ReadSpecs) -> SpecBundle:
         if error.code is ErrorCode.INVALID_SPEC:
             raise
         raise read.refusal((unchecked(error),)) from error
+
+
+@contextmanager
+def only_asking() -> Iterator[None]:
+    """For verbs that change nothing anyway: what is wrong with a spec is told without the assurance that nothing was changed."""
+    try:
+        yield
+    except NodusError as error:
+        raise NodusError(error.code, error.detail.removesuffix("; nothing was changed"), error.faults) from error
 
 
 def refused_sentences(outcome: ApplyOutcome) -> list[str]:

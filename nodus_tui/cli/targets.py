@@ -89,11 +89,23 @@ async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
         if job is None and (rest := await _of_own_names(backend, target)) is not None:
             return rest
         if job is None:
-            raise
+            raise await _no_work(backend, target) from error
         return job
     if job is not None:
         raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a job and something else; say job/{target}, group/{target} or run/{target}')
     return other
+
+
+async def anything_named(backend: Backend, name: str) -> Resource:
+    """What has a name, of whichever kind. Raises NodusError when nothing has it, or more than one thing."""
+    found = [resource for kind in KIND_NAMES if (resource := await _found(backend, kind, name)) is not None]
+    if not found:
+        kinds = ", ".join(words[1] for words in KIND_NAMES.values())
+        raise NodusError(ErrorCode.NOT_FOUND, f'nothing is called "{name}": no {kinds}; `nodus-tui get KIND` lists what there is of one')
+    if len(found) > 1:
+        ways = " or ".join(f"{KIND_NAMES[each.kind][1]}/{name}" for each in found)
+        raise NodusError(ErrorCode.CONFLICT, f'"{name}" is more than one thing; say {ways}')
+    return found[0]
 
 
 async def _of_own_names(backend: Backend, name: str) -> tuple[Work, Resource] | None:
@@ -104,6 +116,20 @@ async def _of_own_names(backend: Backend, name: str) -> tuple[Work, Resource] | 
     if sandbox is not None:
         return "Sandbox", sandbox
     return None if sweep is None else ("Sweep", sweep)
+
+
+async def _no_work(backend: Backend, name: str) -> NodusError:
+    """Why a name is none of something that works: of what else it is, or that nothing has it."""
+    for kind in ("Budget", "Agent", "Environment"):
+        if await _found(backend, kind, name) is not None:
+            word = KIND_NAMES[kind][1]
+            return NodusError(
+                ErrorCode.NOT_FOUND,
+                f'"{name}" is a {kind}: this is done with groups, runs, jobs, sweeps and sandboxes (see `describe {word}/{name}`)',
+            )
+    return NodusError(
+        ErrorCode.NOT_FOUND, f'there is no group, run, job, trainingjob, sweep or sandbox "{name}"; `nodus-tui get groups` lists the groups'
+    )
 
 
 async def job_of(backend: Backend, name: str) -> tuple[JobKind, Resource] | None:

@@ -89,24 +89,22 @@ def _write(text: str) -> bool:
 async def watch(backend: Backend, wanted: Wanted, write: Writer, *, once: bool, until_done: bool) -> Exit:
     """Tell how things stand, then what changes. Ends where nobody reads on, with `once` at once, with `until_done` at the thing's end."""
     snapshot = await backend.snapshot(runs_of=wanted.runs_of)
-    lines, shown = ChangeLines(), 0
-    for each in _resources(snapshot, wanted):
-        status = each.status.to_document() if each.status is not None else {}
-        lines.known(each.kind, each.name, status)
-        group = _group_of(each)
+    lines = ChangeLines()
+    present = await _present(backend, snapshot, wanted)
+    for kind, name, group, status in present:
+        lines.known(kind, name, status)
         document: dict[str, JsonValue] = {
             "cursor": snapshot.cursor,
             "at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             "change": "Present",
-            "kind": each.kind,
-            "name": each.name,
+            "kind": kind,
+            "name": name,
             "group": group,
             "status": status,
         }
-        if not write(datetime.now(UTC), document, standing(each.kind, each.name, status)):
+        if not write(datetime.now(UTC), document, standing(kind, name, status)):
             return Exit.DONE
-        shown += 1
-    if not shown:
+    if not present:
         say("nothing of that is there yet")
     code = await _code(backend, wanted) if until_done else None
     if once or code is not None:
@@ -119,6 +117,18 @@ async def watch(backend: Backend, wanted: Wanted, write: Writer, *, once: bool, 
             if code is not None:
                 return code
     return Exit.INFRASTRUCTURE
+
+
+async def _present(backend: Backend, snapshot: Snapshot, wanted: Wanted) -> list[tuple[str, str, str, dict[str, JsonValue]]]:
+    """Kind, name, group and status of what is there: of a sweep its cells, too, which no snapshot holds."""
+    found = [
+        (each.kind, each.name, _group_of(each), each.status.to_document() if each.status is not None else {})
+        for each in _resources(snapshot, wanted)
+    ]
+    if wanted.kind == "Sweep" and wanted.name:
+        cells = (await backend.sweep_results(wanted.name)).cells
+        found += [("SweepCell", cell.name, wanted.name, cell.to_document()) for cell in cells]
+    return found
 
 
 def _told(batch: EventBatch, wanted: Wanted, lines: ChangeLines, write: Writer) -> bool:

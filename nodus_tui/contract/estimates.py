@@ -52,6 +52,8 @@ class Estimate(ContractModel):
     fits_timeout: bool
     room_for_all: bool
     """Whether the group's cap gives every case room to start."""
+    every_run_waits: bool = False
+    """Whether the first call of a run may cost more than the run's own cap, so that none would come to a call; a note says what helps."""
     cases_sure_to_start: int
     """How many cases can start even if each spends its whole cap."""
     half_width95: float | None

@@ -29,11 +29,12 @@ def estimate_group(
     simulated: bool,
     notional: bool = False,
     extra_notes: tuple[str, ...] = (),
+    every_run_waits: bool = False,
 ) -> Estimate:
     """The estimate of a group whose runs follow `agent`, if a case takes so many minutes on average.
 
-    `rates` are US dollars an hour by hardware. Raises ValueError unless minutes_per_case lies above zero and within
-    MAX_MINUTES_PER_CASE.
+    `rates` are US dollars an hour by hardware; `every_run_waits` is what the model's price means for a run's cap.
+    Raises ValueError unless minutes_per_case lies above zero and within MAX_MINUTES_PER_CASE.
     """
     if not minutes_per_case.is_finite() or not 0 < minutes_per_case <= MAX_MINUTES_PER_CASE:
         raise ValueError(f"minutes per case must be above zero and at most {MAX_MINUTES_PER_CASE:,}, not {minutes_per_case}")
@@ -56,6 +57,7 @@ def estimate_group(
     )
     return Estimate(
         group=group.name,
+        every_run_waits=every_run_waits,
         agent=spec.agent,
         cases=cases,
         model_ceiling_usd=min(wanted, cap),

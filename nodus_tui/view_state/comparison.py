@@ -76,13 +76,26 @@ def _answer_spans(task: ComparedTask, which: int, *, short: bool = False) -> Lin
         words = sign_of(side.cases[0].verdict, side.cases[0].state, side.cases[0].reason)[1].spans()
     else:
         correct = sum(case.verdict is Verdict.CORRECT for case in counted)
-        glyph, tone = ("✓", Tone.GOOD) if 2 * correct > len(counted) else ("✗", Tone.BAD) if counted else ("–", Tone.MUTED)
+        glyph, tone = _verdict_of_several(correct, len(counted))
         missing = len(side.cases) - len(counted)
         words = line(Span(f"{glyph} {correct}/{len(counted)}", tone))
         if not short:
             words = line(*words, muted(f", {missing} missing") if missing else Span(" correct", tone))
     left, right = ("[", "]") if which == task.chosen else (" ", " ")
     return line(Span(left, Tone.KEY), *words, Span(right, Tone.KEY))
+
+
+def _verdict_of_several(correct: int, counted: int) -> tuple[str, Tone]:
+    """The sign of several answers to one task: all right, none right, or partly."""
+    if not counted:
+        return "–", Tone.MUTED
+    if correct == counted:
+        return "✓", Tone.GOOD
+    return ("±", Tone.WARN) if correct else ("✗", Tone.BAD)
+
+
+def _cost_forms(side: Answers) -> tuple[Line, ...]:
+    return usd_cell_forms(side.cost) if side.cases else (line(NOTHING),)
 
 
 def _difference(task: ComparedTask, _now: datetime) -> Line:
@@ -110,10 +123,10 @@ def _cost(which: int, title: str) -> Column[ComparedTask]:
         ("cost1", "cost2")[which],
         title,
         8,
-        lambda task, _now: usd_cell_forms(task.sides[which].cost)[0],
-        lambda task: task.sides[which].cost,
+        lambda task, _now: _cost_forms(task.sides[which])[0],
+        lambda task: task.sides[which].cost if task.sides[which].cases else None,
         right=True,
-        shorter=lambda task, _now: usd_cell_forms(task.sides[which].cost)[1:],
+        shorter=lambda task, _now: _cost_forms(task.sides[which])[1:],
         priority=2 + which,
         measure=Measure.MONEY,
     )

@@ -65,7 +65,9 @@ def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
 
 def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
     every = (
-        line(Span("✓ room for every case to start", Tone.GOOD))
+        line(Span("! no run could make a call: each would wait at its own cap", Tone.BAD))
+        if estimate.every_run_waits
+        else line(Span("✓ room for every case to start", Tone.GOOD))
         if estimate.room_for_all
         else line(Span(f"! sure to start: {estimate.cases_sure_to_start} of {estimate.cases} cases; the others wait for funds", Tone.WARN))
     )

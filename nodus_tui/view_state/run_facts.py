@@ -6,7 +6,7 @@ from datetime import datetime
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent import AgentSandbox
-from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus, Transcript
 from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.view_state.devices import hardware_words, until_words
 from nodus_tui.view_state.figures import exact_span_text
@@ -54,7 +54,7 @@ def _run(run: AgentRun, transcript: Transcript | None, now: datetime | None, mom
         ("Tokens", f"{status.input_tokens:,} in, {status.output_tokens:,} out"),
         ("Calls", f"{status.calls} sent, {status.turns} of at most {status.max_turns} turns"),
         ("Created", moment(status.created_at)),
-        ("Started", moment(status.started_at) + f" after {exact_span_text(status.queued_seconds)} in the queue"),
+        ("Started", _started(status, moment)),
         (
             "Ended",
             moment(status.ended_at) + ("" if status.duration_seconds is None else f" after {exact_span_text(status.duration_seconds)}"),
@@ -62,6 +62,13 @@ def _run(run: AgentRun, transcript: Transcript | None, now: datetime | None, mom
         ("Time", time_words(time_parts(run, transcript, now)) if now is not None else ""),
         ("Price", transcript.price_source if transcript is not None else ""),
     ]
+
+
+def _started(status: AgentRunStatus, moment: Moment) -> str:
+    """When it got its slot; how long one waits that has none is told with where its time goes."""
+    if status.started_at is None:
+        return "not yet" if not status.phase.ended else "never"
+    return f"{moment(status.started_at)} after {exact_span_text(status.queued_seconds)} in the queue"
 
 
 def _sandbox(run: AgentRun, limits: AgentSandbox | None, moment: Moment) -> Pairs:

@@ -73,6 +73,8 @@ def cost_line(estimates: Sequence[Estimate | KindEstimate]) -> Line:
         parts.append(line(f"{sum(each.cases for each in groups)} cases"))
         minutes = max(each.wall_clock_minutes for each in groups)
         parts.append(line(f"~{minutes:,.0f} min" if minutes >= 10 else f"~{minutes:,.1f} min"))
+        if any(each.every_run_waits for each in groups):
+            parts.append(line(Span("! each run would wait at its own cap", Tone.WARN)))
         if short := [each for each in groups if not each.room_for_all]:
             parts.append(line(Span(f"! sure to start: {short[0].cases_sure_to_start} of {short[0].cases} cases", Tone.WARN)))
         if any(not each.fits_timeout for each in groups):

@@ -557,6 +557,7 @@ async def test_the_estimate_tells_of_a_cap_that_no_call_fits(place: Place) -> No
     assert isinstance(small[0], Estimate)
     assert isinstance(enough[0], Estimate)
     assert any("every run would wait at its cap" in note for note in small[0].notes)
+    assert (small[0].every_run_waits, enough[0].every_run_waits) == (True, False)
     assert not any("wait at its cap" in note for note in enough[0].notes)
 
 

@@ -57,6 +57,9 @@ def test_run_gives_the_cells_what_they_come_to_together_and_a_comparison(workspa
     done = nodus("run", "-f", path, "-o", "json")
     assert done.exit_code == 0, done.stderr
     assert "grid: Completed, 4/4 cells ended; $" in done.stderr
+    stands = nodus("watch", "sweep/grid", "--once").stdout
+    assert "Sweep grid: Completed" in stands
+    assert stands.count("SweepCell grid-") == 4
     results = json.loads(done.stdout)
     assert [cell["axes"] for cell in results["cells"]] == [{"agent": a, "shard": s} for s in (1, 2) for a in ("good", "fair")]
     assert [pool["axes"] for pool in results["pooled"]] == [{"agent": "good"}, {"agent": "fair"}]

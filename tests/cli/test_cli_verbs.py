@@ -110,7 +110,9 @@ def test_a_full_disk_behind_stdout_is_told(workspace: Workspace) -> None:
         (["run", "-f", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["results", "nothing"], 'there is no AgentGroup "nothing"'),
         (["extend-cap", "hello", "1.5e3"], "not an amount in US dollars"),
-        (["extend-cap", "nothing", "2"], 'there is no group and no run "nothing"'),
+        (["extend-cap", "nothing", "2"], 'there is no group, run, job, trainingjob, sweep or sandbox "nothing"'),
+        (["describe", "nothing"], 'nothing is called "nothing": no agent, run, group, environment, budget, sandbox, sweep, job'),
+        (["keys", "nope"], "Usage: nodus-tui keys [OPTIONS] [VIEW]\n"),
         (["wait", "x", "--timeout", "10"], "90s, 10m or 24h"),
         (["results", "x", "--min-pass-rate", "80"], "between 0 and 1"),
         ([], "the console needs a terminal"),
@@ -121,6 +123,8 @@ def test_what_is_wrong_is_one_sentence_and_2(arguments: list[str], told: str, no
     assert done.exit_code == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+    assert "␊" not in done.stderr
+    assert "␤" not in done.stderr
 
 
 @pytest.mark.parametrize("term", ["dumb", ""])
@@ -257,3 +261,11 @@ def test_a_reader_that_leaves_is_no_failure(workspace: Workspace) -> None:
         os.close(write_end)
     assert done.returncode == 0
     assert done.stderr == b""
+
+
+def test_a_missing_file_of_a_verb_that_only_asks_is_told_without_what_was_not_changed(nodus: Nodus) -> None:
+    for verb in ("estimate", "diff"):
+        told = nodus(verb, "-f", "nowhere.yaml")
+        assert told.exit_code == 2
+        assert told.stderr.endswith("1 fault in the spec\n")
+    assert "nothing was changed" in nodus("apply", "-f", "nowhere.yaml").stderr

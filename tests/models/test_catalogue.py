@@ -50,6 +50,10 @@ class TestResolve:
         assert model.notional
         assert model.price.source == "notional (your configuration)"
 
+    def test_the_price_of_a_model_that_every_catalogue_has_is_none_of_the_configurations(self) -> None:
+        model = catalogue(LOCAL).resolve(["simulated"])
+        assert (model.notional, model.price.source) == (True, "notional (built in)")
+
     def test_the_same_answer_each_time(self) -> None:
         known = catalogue(LOCAL)
         assert known.resolve(["local"]) is known.resolve(["local"])

@@ -49,6 +49,7 @@ def test_the_documents_batch_of_100_cases_as_json() -> None:
         "timeoutMinutes": 120,
         "fitsTimeout": True,
         "roomForAll": True,
+        "everyRunWaits": False,
         "casesSureToStart": 100,
         "simulated": False,
         "notes": [],

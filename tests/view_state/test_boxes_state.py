@@ -5,6 +5,7 @@ import pytest
 from box_records import box, changed, fact, some_boxes, some_facts
 from console_records import NOW
 
+from nodus_tui.cli.sandbox_texts import SANDBOX_TITLES, sandbox_row
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.sandbox_exec import ExecEnd
@@ -15,6 +16,7 @@ from nodus_tui.view_state.boxes import (
     box_facts,
     box_status,
     cost_now,
+    idle_end,
     kill_box_question,
     shell_end_words,
     shell_problem,
@@ -168,3 +170,14 @@ def test_one_of_a_dead_owner_says_who_removes_it() -> None:
     assert "has ended: `nodus-tui sandboxes reap` removes it" in text
     assert "of /home/me/.nodus" in text
     assert "reap" not in "\n".join(plain(each) for each in fact_lines(fact(), NOW))
+
+
+def test_the_command_line_names_the_same_two_ends_as_the_console() -> None:
+    made = box()
+    cells = dict(zip(SANDBOX_TITLES, sandbox_row(made), strict=True))
+    assert (cells["IDLE STOP"], cells["AT THE LATEST"]) == (
+        f"{idle_end(made):%Y-%m-%d %H:%M:%S}Z",
+        f"{NOW + timedelta(minutes=37):%Y-%m-%d %H:%M:%S}Z",
+    )
+    assert (cell(made, "idle"), cell(made, "latest")) == ("6m left", "37m")
+    assert dict(zip(SANDBOX_TITLES, sandbox_row(box(idle_since=None)), strict=True))["IDLE STOP"] == "busy"

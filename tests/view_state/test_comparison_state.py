@@ -46,14 +46,14 @@ def test_only_tasks_that_came_out_differently_are_rows_until_all_are_asked_for()
 
 def test_both_sides_stand_beside_each_other_with_their_difference() -> None:
     state = loaded()
-    assert (cell(state, "sum-001", "first"), cell(state, "sum-001", "second")) == ("✗ 1/2 correct", "✓ 2/2 correct")
+    assert (cell(state, "sum-001", "first"), cell(state, "sum-001", "second")) == ("± 1/2 correct", "✓ 2/2 correct")
     assert (cell(state, "sum-002", "first"), cell(state, "sum-002", "second"), cell(state, "sum-002", "points")) == (
         "✗ 0/2 correct",
         "✓ 2/2 correct",
         "-100",
     )
     assert (cell(state, "sum-003", "first"), cell(state, "sum-003", "points")) == ("✓ 1/1, 1 missing", "0")
-    assert (cell(state, "sum-004", "first"), cell(state, "sum-004", "points"), cell(state, "sum-004", "cost1")) == ("–", "–", "$0.00")
+    assert (cell(state, "sum-004", "first"), cell(state, "sum-004", "points"), cell(state, "sum-004", "cost1")) == ("–", "–", "–")
     assert state.rows.item("sum-002").sides[1].cost == Decimal("0.0426")
 
 

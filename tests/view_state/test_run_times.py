@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 
-from console_records import START, conversation, run, tool_conversation
+from console_records import NOW, START, conversation, run, tool_conversation
 
 from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import RunStretch
 from nodus_tui.view_state.cells import line_width, plain
+from nodus_tui.view_state.run_facts import run_pairs
 from nodus_tui.view_state.run_times import time_lines, time_parts, time_words
 
 
@@ -92,3 +93,11 @@ def test_bar_and_figures_fit_any_width() -> None:
     for kind in ("queue 3.0s", "prep 2.0s", "model 2.3s", "rate limit 4.0s", "tools 2m01s", "grading 1.0s", "at rest 10.0s"):
         assert kind in plain(wide)
     assert time_lines((), 80, ended=True) == ()
+
+
+def test_a_run_without_a_slot_has_not_started_and_says_so() -> None:
+    waiting = run(1, reason=Reason.WAITING_FOR_SLOT, created_at=NOW - timedelta(seconds=7))
+    facts = dict(run_pairs(waiting, limits=None, transcript=None, now=NOW, moment=str))
+    assert (facts["Started"], facts["Time"]) == ("not yet", "queue 7.0s")
+    begun = run(1, phase=RunPhase.RUNNING, started_at=NOW, queued_seconds=7.0)
+    assert dict(run_pairs(begun, limits=None, transcript=None, now=NOW, moment=str))["Started"].endswith("after 7.0s in the queue")

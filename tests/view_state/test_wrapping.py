@@ -10,6 +10,7 @@ from nodus_tui.cli.verbs.estimate import estimate_text
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
 from nodus_tui.view_state.estimates import estimate_lines
+from nodus_tui.view_state.spec_checks import cost_line
 from nodus_tui.view_state.wrapping import clipped, indent_of, wrapped
 
 
@@ -101,3 +102,12 @@ def test_a_long_row_of_an_estimate_goes_on_below_its_figures() -> None:
     at = next(index for index, text in enumerate(rows) if text.startswith("  models, at most"))
     assert rows[at + 1].startswith(" " * 20)
     assert rows[at + 1].strip()
+
+
+def test_room_for_all_is_not_told_where_no_run_could_make_a_call() -> None:
+    waits = estimate("10").model_copy(update={"every_run_waits": True, "room_for_all": True})
+    shown = "\n".join(texts(estimate_lines(waits)))
+    assert "! no run could make a call: each would wait at its own cap" in shown
+    assert "room for every case" not in shown
+    assert "but none could make a call" in estimate_text(waits)
+    assert "each run would wait at its own cap" in plain(cost_line((waits,)))

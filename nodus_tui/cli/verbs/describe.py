@@ -8,7 +8,7 @@ from nodus_tui.cli.details import resource_text
 from nodus_tui.cli.options import TargetType, output_option
 from nodus_tui.cli.output import emit, json_text, yaml_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import split_target, work_named
+from nodus_tui.cli.targets import anything_named, split_target
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent, AgentSandbox
@@ -22,7 +22,7 @@ from nodus_tui.contract.resources.meta import Resource
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:
     """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation; for a sweep its cells. Without a
-    KIND: a group, a run, a job or a sweep.
+    KIND it is looked for among all kinds.
 
     Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
     with `resource` and `transcript`.
@@ -75,7 +75,7 @@ async def _limits(backend: Backend, run: AgentRun) -> AgentSandbox | None:
 
 async def _find(backend: Backend, target: str) -> Resource:
     if "/" not in target:
-        return (await work_named(backend, target))[1]
+        return await anything_named(backend, target)
     kind, name = split_target(target)
     if not name:
         raise click.UsageError(f"{target!r} names a kind only; say KIND/NAME")

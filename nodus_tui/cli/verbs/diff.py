@@ -7,7 +7,7 @@ from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.specs import load_files
+from nodus_tui.cli.specs import load_files, only_asking
 from nodus_tui.contract.backend import Backend
 
 
@@ -19,7 +19,8 @@ def command(files: tuple[str, ...], output: str) -> int:
 
     Both sides are written in one way: comments, the order of fields and quotes are no difference.
     """
-    bundle = load_files(files)
+    with only_asking():
+        bundle = load_files(files)
 
     async def ask(backend: Backend) -> int:
         # Imported here: what tones lines for the console is not needed before.

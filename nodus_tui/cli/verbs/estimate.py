@@ -9,7 +9,7 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text, pairs_text, yaml_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.specs import load_files, refused_sentences
+from nodus_tui.cli.specs import load_files, only_asking, refused_sentences
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -41,7 +41,8 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
 
     Of sandboxes, jobs and sweeps it gives the ceiling too.
     """
-    bundle = load_files(files)
+    with only_asking():
+        bundle = load_files(files)
 
     async def ask(backend: Backend) -> tuple[tuple[Estimate | KindEstimate, ...], list[str]]:
         made = await backend.estimate(bundle, minutes_per_case=minutes_per_case)
@@ -50,7 +51,8 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
         except NodusError:
             return made, []  # What is wrong with it otherwise is told by validate and apply; a ceiling holds all the same.
 
-    estimates, refused = with_backend("look", ask)
+    with only_asking():
+        estimates, refused = with_backend("look", ask)
     if not estimates:
         raise click.UsageError("there is nothing in these files that can cost money, so nothing to estimate")
     documents = [each.to_document() for each in estimates]
@@ -68,6 +70,8 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
 def estimate_text(estimate: Estimate) -> str:
     """One estimate for people."""
     room = "yes" if estimate.room_for_all else f"no: {estimate.cases_sure_to_start} of {estimate.cases} are sure to start"
+    if estimate.every_run_waits:
+        room += " under the group's cap, but none could make a call: each would wait at its own cap"
     half = "" if estimate.half_width95 is None else f"± {100 * estimate.half_width95:.1f} points at a pass rate of 50%"
     timeout = ""
     if estimate.timeout_minutes is not None:

@@ -14,7 +14,7 @@ from nodus_tui.view_state.keymap import keymap_of
 
 
 @click.command("keys")
-@click.argument("view", type=click.Choice([view.value for view in View]), required=False)
+@click.argument("view", type=click.Choice([view.value for view in View]), required=False, metavar="[VIEW]")
 @output_option("table", "json", "markdown")
 def command(view: str | None, output: str) -> int:
     """The keys of the console, of one VIEW or of all, with those of `console: {keys: …}` in the configuration file.

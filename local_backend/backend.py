@@ -25,6 +25,7 @@ from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Reason
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS
 from nodus_tui.contract.scheduler_view import LOG_BYTES
@@ -430,7 +431,7 @@ async def open_local(options: BackendOptions) -> LocalBackend:
     configuration = Configuration()
     if options.config is not None:
         try:
-            text = options.config.read_bytes()
+            text = read_regular(options.config)
         except OSError as error:
             raise NodusError(
                 ErrorCode.CONFIGURATION, f"the configuration file {options.config} cannot be read: {error.strerror}"

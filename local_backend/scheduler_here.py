@@ -12,6 +12,7 @@ from typing import NamedTuple
 import psutil
 
 from nodus_tui import __version__
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.scheduler import RECORD_NAME, SAME_START_SECONDS, SchedulerRecord
 from nodus_tui.contract.scheduler_view import (
     LARGEST_LOG_BYTES,
@@ -33,7 +34,7 @@ _LINE_LOOK = 4096
 def read_record(home: Path) -> SchedulerRecord | None:
     """What a scheduler has written down; None where none has, or not in full."""
     try:
-        return SchedulerRecord.model_validate_json((home / RECORD_NAME).read_bytes())
+        return SchedulerRecord.model_validate_json(read_regular(home / RECORD_NAME))
     except (OSError, ValueError):
         return None
 

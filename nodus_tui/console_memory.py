@@ -1,10 +1,10 @@
 """What the console remembers from one time to the next: small facts in one JSON file of the state folder. It knows none of them."""
 
-import json
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import JsonValue
+
+from nodus_tui.kept_json import read_kept, write_kept
 
 FILE_NAME = "console.json"
 _MOST_BYTES = 1 << 20
@@ -18,12 +18,8 @@ class ConsoleMemory:
         self._facts = self._read()
 
     def _read(self) -> dict[str, JsonValue]:
-        if self._file is not None:
-            with suppress(OSError, ValueError):
-                if self._file.stat().st_size <= _MOST_BYTES:
-                    read = json.loads(self._file.read_text(encoding="utf-8"))
-                    return read if isinstance(read, dict) else {}
-        return {}
+        read = read_kept(self._file, _MOST_BYTES) if self._file is not None else None
+        return read if isinstance(read, dict) else {}
 
     def get(self, name: str) -> JsonValue:
         """A fact; None where there is none."""
@@ -35,11 +31,8 @@ class ConsoleMemory:
         if self._file is None:
             return "there is no state folder"
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._file.with_suffix(".new")
             # Another console of the same person may have kept its own facts meanwhile.
-            beside.write_text(json.dumps({**self._read(), name: value}, indent=2) + "\n", encoding="utf-8")
-            beside.replace(self._file)
+            write_kept(self._file, {**self._read(), name: value})
         except OSError as error:
             return f"{self._file} cannot be written: {error.strerror or error}"
         return ""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.view_state.keymap import keymap_findings
 from nodus_tui.view_state.table_columns import column_findings
@@ -15,7 +16,7 @@ def console_settings(config: Path | None) -> ConsoleSettings:
     if config is None:
         return ConsoleSettings()
     try:
-        text = config.read_bytes()
+        text = read_regular(config)
     except OSError as error:
         raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {config} cannot be read: {error.strerror or error}") from error
     from nodus_tui.contract.spec_loading.loader import load_configuration  # noqa: PLC0415 - reads YAML, where there is any

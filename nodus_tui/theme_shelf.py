@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nodus_tui.contract.errors import Fault, NodusError
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
 from nodus_tui.theming import ThemeFile, load_theme
 
@@ -119,7 +120,7 @@ def _read(path: Path, mark: Mark, before: ThemeFile | None) -> _Entry:
     if mark[2] > MAX_BYTES:
         return _Entry(mark, before, (Fault(message="the file is too large for a theme", file=str(path)),))
     try:
-        return _Entry(mark, load_theme(str(path), path.read_bytes()))
+        return _Entry(mark, load_theme(str(path), read_regular(path)))
     except NodusError as error:
         return _Entry(mark, before, error.faults)
     except OSError as error:

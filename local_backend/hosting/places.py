@@ -11,6 +11,7 @@ import psutil
 
 from nodus_tui import __version__
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.scheduler import RECORD_NAME, SchedulerRecord, surroundings_digest
 
 LONGEST_SOCKET = 100
@@ -60,7 +61,7 @@ def new_record(socket: Path, config: Path | None, environ: Mapping[str, str]) ->
         socket=str(socket),
         version=__version__,
         started_at=datetime.now(UTC),
-        surroundings=surroundings_digest(config.read_bytes() if config is not None else b"", environ, salt),
+        surroundings=surroundings_digest(read_regular(config) if config is not None else b"", environ, salt),
         salt=salt,
     )
 

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import nodus_tui
+from nodus_tui.contract.regular_files import read_regular
 
 _MAX_FILES = 500
 _MAX_DEPTH = 4
@@ -74,10 +75,7 @@ def yaml_files(folder: Path, *words: tuple[bytes, ...]) -> Iterator[Path]:
 
 def _begins_with(path: Path, words: tuple[tuple[bytes, ...], ...]) -> bool:
     try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+        head = read_regular(path, _HEAD_BYTES)
     except OSError:
         return False
     return any(all(word in head for word in together) for together in words)

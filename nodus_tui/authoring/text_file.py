@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import mkstemp
 
+from nodus_tui.contract.regular_files import NotRegularError, open_regular
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
 
 _END = re.compile(r"\r\n|\n|\r")
@@ -158,7 +159,7 @@ def _stamp(data: bytes) -> Stamp:
 def _bytes(path: Path) -> bytes | None:
     """A file's bytes; None where there is none. Raises TextFileError for what is no file, too large, or cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise TextFileError(f"{path} is no regular file")
             data = file.read(MAX_BYTES + 1)
@@ -166,6 +167,8 @@ def _bytes(path: Path) -> bytes | None:
         return None
     except IsADirectoryError:
         raise TextFileError(f"{path} is a folder") from None
+    except NotRegularError:
+        raise TextFileError(f"{path} is no regular file") from None
     except (OSError, ValueError) as error:
         raise TextFileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > MAX_BYTES:

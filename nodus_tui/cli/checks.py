@@ -19,6 +19,7 @@ from nodus_tui import __version__
 from nodus_tui.connect import config_path, expected_config_path, home_path
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.regular_files import read_regular
 
 _MIN_FREE_BYTES = 1 << 30
 _MIN_OPEN_FILES = 1024
@@ -124,7 +125,7 @@ def _configuration() -> Check:
         if path is None:
             text = f"none ({expected_config_path()} does not exist): built-in model families and default rates"
             return Check(check="configuration", level=Level.OK, message=text)
-        loaded = load_configuration(str(path), path.read_bytes(), also=console_findings)
+        loaded = load_configuration(str(path), read_regular(path), also=console_findings)
     except NodusError as error:
         text = "; ".join(fault.sentence() for fault in error.faults) or error.detail
         return Check(check="configuration", level=Level.FAIL, message=text, remedy="correct it; `nodus-tui schema config` is its schema")

@@ -9,6 +9,7 @@ from typing import BinaryIO, Self
 from pydantic import JsonValue, ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.regular_files import open_regular
 from nodus_tui.recording.lines import BATCH, END, FORMAT, MARK, SNAPSHOT, Header
 
 _LONGEST_LINE = 256 * 1024 * 1024
@@ -51,7 +52,7 @@ class RecordingReader:
         self._damage: list[str] = []
         self._known_bad: set[int] = set()
         try:
-            self._file: BinaryIO = path.open("rb")
+            self._file: BinaryIO = open_regular(path)
         except OSError as error:
             raise NodusError(ErrorCode.NOT_FOUND, f"the recording {path} cannot be opened: {error.strerror or error}") from error
         try:

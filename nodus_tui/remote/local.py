@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.scheduler import RECORD_NAME, SAME_START_SECONDS, SchedulerRecord, surroundings_digest
 from nodus_tui.remote.address import Address, socket_address
 
@@ -53,7 +54,7 @@ class LocalScheduler:
     def record(self) -> SchedulerRecord | None:
         """What the last scheduler wrote down; None when it ended in order, or there was none."""
         try:
-            return SchedulerRecord.model_validate_json((self.home / RECORD_NAME).read_bytes())
+            return SchedulerRecord.model_validate_json(read_regular(self.home / RECORD_NAME))
         except (OSError, ValidationError):
             return None
 
@@ -75,7 +76,7 @@ class LocalScheduler:
     def surroundings_changed(self, record: SchedulerRecord, environ: Mapping[str, str]) -> bool:
         """Whether the configuration file or a provider's key is another one now than when the scheduler was started."""
         try:
-            text = self.config.read_bytes() if self.config is not None else b""
+            text = read_regular(self.config) if self.config is not None else b""
         except OSError as error:
             raise NodusError(ErrorCode.CONFIGURATION, f"the configuration file {self.config} cannot be read: {error.strerror}") from error
         return surroundings_digest(text, environ, record.salt) != record.surroundings

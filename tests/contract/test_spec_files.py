@@ -83,9 +83,8 @@ def test_everything_that_cannot_be_read_is_told_at_once_beside_the_faults_of_wha
     ]
 
 
-def test_a_file_without_an_end_is_read_no_further_than_the_limit():
-    ((file, message),) = problems("/dev/zero")
-    assert (file, message) == ("/dev/zero", "the file is larger than 1,024 KiB, the most that a spec may have")
+def test_a_device_is_no_spec():
+    assert problems("/dev/zero") == [("/dev/zero", "the file cannot be read: it is no regular file")]
 
 
 def test_a_broken_link_in_a_directory_is_told(tmp_path):

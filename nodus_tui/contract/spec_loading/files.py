@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.spec_loading.loader import SpecSource
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
 
@@ -63,9 +64,8 @@ def _read_path(path: Path, name: str) -> list[tuple[SpecSource, object]]:
 
 def _read_file(path: Path, name: str) -> tuple[SpecSource, object]:
     try:
-        with path.open("rb") as file:
-            # One byte more than allowed, so that the reader can tell that there is more.
-            text = file.read(MAX_BYTES + 1)
+        # One byte more than allowed, so that the reader can tell that there is more.
+        text = read_regular(path, MAX_BYTES + 1)
         return SpecSource(name, text, path.resolve().parent), path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
         return SpecSource(name, problem=_problem(error)), name

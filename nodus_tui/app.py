@@ -483,7 +483,7 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _launched(self, target: "Target | None", told: str) -> None:
         if target is not None:
-            views = {"Sweep": View.SWEEP, "Sandbox": View.SANDBOX}
+            views = {"Sweep": View.SWEEP, "Sandbox": View.SANDBOX, "Job": View.JOB, "TrainingJob": View.JOB}
             screen = screen_of(views.get(target.kind, View.GROUP), self.services, target.name)
             screen.first_notice = told
             self.push_screen(screen)

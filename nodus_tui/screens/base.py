@@ -73,6 +73,8 @@ class ViewScreen(WholeFrames[None]):
         """Lines that the notice may take; 0 for as many as it needs, within reason."""
         self._notices_told = 0
         self._lasting = False
+        self._by_itself = False
+        """Whether the notice tells what nobody here asked for: no key makes that past."""
         self._keys_for: tuple[int, Offer, Situation] | None = None
         self._keys_line: Line = ()
         self._parts: dict[str, Widget] = {}
@@ -263,6 +265,7 @@ class ViewScreen(WholeFrames[None]):
     def news(self, news: Line) -> None:
         """Tell something that happened by itself, in a single line: whoever reads the table is not to lose their place."""
         self.tell(news, most=1)
+        self._by_itself = True
 
     @property
     def telling(self) -> bool:
@@ -271,7 +274,7 @@ class ViewScreen(WholeFrames[None]):
 
     def tell(self, *lines: Line, lasting: bool = False, most: int = 0) -> None:
         """The same for what has several tones, or several lines. What is `lasting` stays until something else is told."""
-        self._notice, self._notice_lines, self._lasting = lines, most, lasting
+        self._notice, self._notice_lines, self._lasting, self._by_itself = lines, most, lasting, False
         self._notices_told += 1
         told = self._notices_told
         if not self.stands:
@@ -279,6 +282,16 @@ class ViewScreen(WholeFrames[None]):
         self.part("status", SpanBlock).show(self._status_lines)
         if not lasting:
             self.set_timer(NOTICE_SECONDS, lambda: self._end_notice(told))
+
+    def past(self) -> None:
+        """Something else is done: what the last thing came to is past, and goes."""
+        if self.telling and not self._by_itself:
+            self._end_notice(self._notices_told)
+
+    def on_screen_suspend(self) -> None:
+        """Whoever comes back from another view does not find what was told before; a dialog is still the same place."""
+        if isinstance(self.app.screen, ViewScreen) and self.app.screen is not self:
+            self.past()
 
     def _end_notice(self, told: int) -> None:
         if told == self._notices_told and self._notice:
@@ -334,6 +347,7 @@ class ViewScreen(WholeFrames[None]):
             if not action_by_id(action_id).playback:
                 self.notice(refused, Tone.WARN)
             return
+        self.past()
         result = self._doer(action_id)()
         if isawaitable(result):
 

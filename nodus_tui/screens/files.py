@@ -115,6 +115,7 @@ async def save_some(screen: ViewScreen, source: FileSource, run: str) -> None:
     if not entries:
         screen.notice(f"{run} has no files.", Tone.WARN)
         return
+    screen.past()
     path = await screen.app.push_screen_wait(FilesDialog(run, entries, screen.services.now))
     if path is None:
         screen.notice("Nothing was saved.", Tone.MUTED)

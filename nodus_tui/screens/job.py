@@ -49,6 +49,8 @@ class JobScreen(ViewScreen):
         self.job_name = name
         self.tail = LogTail()
         self._problem = ""
+        self._known = False
+        """Whether the backend has told of the job: it may be launched a moment ago only."""
 
     @property
     def job(self) -> AnyJob | None:
@@ -98,10 +100,11 @@ class JobScreen(ViewScreen):
         """Facts and log."""
         job, now = self.job, self.services.now()
         if job is None:
-            loaded = self.services.feed.jobs.loaded
-            gone = line(f"There is no job {self.job_name} any more. ", *self.hint("back", " goes back.")) if loaded else ()
-            self.part("facts", SpanBlock).show(lambda _width: (gone,))
+            gone = line(f"There is no job {self.job_name} any more. ", *self.hint("back", " goes back."))
+            told = gone if self._known or self._problem else line(muted("The backend has not told of it yet…"))
+            self.part("facts", SpanBlock).show(lambda _width: (told if self.services.feed.jobs.loaded else (),))
         else:
+            self._known = True
             most = _FACT_LINES + len(score_lines(job))
             self.part("facts", SpanBlock).show(lambda width: clipped(job_facts(job, now, width), width, most))
         self._show_log()

@@ -7,8 +7,10 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
@@ -16,13 +18,13 @@ class Target(NamedTuple):
     """What a launch makes, and a view shows."""
 
     kind: str
-    """AgentGroup, Sweep or Sandbox."""
+    """AgentGroup, Sweep, Sandbox, Job or TrainingJob."""
     name: str
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The groups, sweeps and Sandboxes of a bundle."""
+    """What a bundle has that a view shows: groups, sweeps and Sandboxes first, for jobs beside them serve them."""
 
     new: tuple[Target, ...] = ()
     """Those that a launch makes or changes."""
@@ -43,6 +45,7 @@ async def standing_of(backend: Backend, bundle: SpecBundle) -> Standing:
     """Ask the backend by a dry run. Raises NodusError, with every fault, where it would refuse the bundle."""
     found = {Target(each.resource.kind, each.resource.name): each.resource for each in bundle}
     targets = [target for target, resource in found.items() if isinstance(resource, AgentGroup | Sweep | Sandbox)]
+    targets += [target for target, resource in found.items() if isinstance(resource, Job | TrainingJob)]
     outcome = await backend.apply(bundle, dry_run=True)
     unchanged = {Target(each.kind, each.name) for each in outcome.documents if each.outcome == "unchanged"}
     changed_agents = {each.name for each in outcome.documents if each.kind == "Agent" and each.outcome != "unchanged"}

@@ -338,6 +338,37 @@ async def test_a_group_that_exists_is_opened_and_not_launched() -> None:
         assert "nothing was launched" in screen_text(app)
 
 
+async def test_a_launched_job_is_opened_as_a_group_is(tmp_path: Path) -> None:
+    spec = tmp_path / "job.yaml"
+    spec.write_text(
+        "apiVersion: nodus.dev/v1\nkind: Job\nmetadata: {name: hello-job}\nspec: {command: [echo, hello], maxCostUSD: '0.01'}\n",
+        encoding="utf-8",
+    )
+    backend = fleet()
+    async with console(backend, size=(100, 40)) as (app, pilot):
+        await launch(app, pilot, spec)
+        assert "Enter launch" in screen_lines(app)[-1]
+        await press(app, pilot, "enter")
+        assert "jobs › hello-job" in screen_lines(app)[0]
+        assert "Job hello-job created" in screen_text(app)
+        # Its event comes a moment after it: it is not gone.
+        assert "There is no job" not in screen_text(app)
+        await press(app, pilot, "t", "escape")
+        assert "Job hello-job created" not in screen_text(app), "another key makes it past"
+
+
+async def test_what_was_told_is_past_with_the_next_key_that_does_something_else_and_when_the_view_is_left() -> None:
+    async with console(fleet(), start_at="fleet", size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "y")
+        assert "Copied" in screen_text(app)
+        await press(app, pilot, "j")
+        assert "Copied" in screen_text(app), "moving about is no other thing"
+        await press(app, pilot, "s")
+        assert "Copied" not in screen_text(app)
+        await press(app, pilot, "y", "enter", "escape")
+        assert "Copied" not in screen_text(app)
+
+
 async def test_results_of_another_agent_are_not_offered_as_those_of_the_file() -> None:
     backend = ScriptedBackend([group("hello-simulated")], [])
     backend.estimates = (estimate("hello-simulated"),)

@@ -226,11 +226,20 @@ class Actions:
         later = ", with a new timeout" if group.deadline_at != deadline else ""
         again = [new for old, new in made if new is not old]
         parts = [f"{len(again)} case{_s(len(again))} tried again"] if again else []
-        unfinished -= sum(new is not old and not olds[old.name].ended for old, new in made)
-        parts += [f"{unfinished} unfinished case{_s(unfinished)} gone on with"] if unfinished else []
-        parts += [] if engine.books.runs else ["its tasks are made"]
         parts += _afresh([engine.books.runs[run.predecessor or run.name] for run in again if not run.carried])
-        return self._outcome(action, "AgentGroup", group.name, f"{group.name} goes on{later}: {', '.join(parts)}", changes)
+        resumed = len(made) - len(again)
+        parts += [f"{resumed} interrupted case{_s(resumed)} gone on with"] if resumed else []
+        # With a group at rest everything of it goes on; in one at work, what was not asked for is as it was.
+        others = unfinished - sum(not olds[old.name].ended for old, _ in made) if before.at_rest else 0
+        if others:
+            parts.append(
+                f"{others} other unfinished case{_s(others)} go on too" if made else f"{others} unfinished case{_s(others)} gone on with"
+            )
+        parts += [] if engine.books.runs else ["its tasks are made"]
+        held = engine.why_nothing_starts() if made else ""
+        how = f"stays stalled{later}, with" if held else f"goes on{later}:"
+        why = f", and none can start: {held}" if held else ""
+        return self._outcome(action, "AgentGroup", group.name, f"{group.name} {how} {', '.join(parts)}{why}", changes)
 
     async def _let_work(self, engine: GroupEngine) -> None:
         name = engine.books.group.name

@@ -205,6 +205,17 @@ class GroupEngine:
             return [], {name: Waits(Reason.WAITING_FOR_MODEL, unserved.message) for name in waiting}
         return admit(waiting, self.books.ledger, going=len(self._going), max_active=self.books.group.max_active)
 
+    def why_nothing_starts(self) -> str:
+        """Why no case that waits to start could, were it looked at now; empty where one goes or could. Changes nothing."""
+        pending = [run.name for run in self.books.current() if run.phase is RunPhase.PENDING and run.name not in self._held]
+        if self._going or not pending:
+            return ""
+        refusal = self.books.purse.refusal()
+        if refusal is not None and not refusal.for_now:
+            return refusal.message
+        _, waits = admit(pending, self.books.ledger, going=0, max_active=0)
+        return waits[pending[0]].message if all(each.shortfall for each in waits.values()) else ""
+
     def _launch(self, run: RunRecord) -> None:
         if self._door is None:
             raise RuntimeError("a run cannot start before the engine was given its model")

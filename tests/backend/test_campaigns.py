@@ -414,6 +414,21 @@ async def test_to_retry_an_interrupted_group_is_to_resume_it(place: Place, serve
         assert (await at_rest(backend)).coverage.scored == 4
 
 
+async def test_a_retry_tells_of_what_was_asked_for_alone_and_of_a_group_that_stays_stalled_why(place: Place, server: ModelServer) -> None:
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group(tasks=5, cap="0.05"))
+        await in_phase(backend, GroupPhase.STALLED)
+        for number in (1, 2):
+            await backend.act(Kill(kind="AgentRun", name=f"campaign-c00{number}"))
+        outcome = await backend.act(Retry(group="campaign", runs=("campaign-c001", "campaign-c002")))
+        assert outcome.message == (
+            "campaign stays stalled, with 2 cases tried again, and none can start: "
+            "waits for $0.05 of the group's cap: it needs $0.10, $0.05 of $0.05 is left ($0.00 spent)"
+        )
+        assert (await in_phase(backend, GroupPhase.STALLED)).pending == 5
+    assert server.served == 0
+
+
 async def test_a_group_that_was_killed_before_its_tasks_existed_is_retried_with_all_its_cases(place: Place, server: ModelServer) -> None:
     async with place.backend("look") as onlooker:
         await launch(place, onlooker, environment(), agent(), group(tasks=3))

@@ -66,6 +66,7 @@ class GroupScreen(TableScreen[AgentRun]):
 
     def on_unmount(self) -> None:
         """Nobody looks at the runs any more."""
+        self.state.show_past(shown=False)
         self.services.feed.close_group(self.group_name)
 
     async def _load(self) -> None:
@@ -91,14 +92,18 @@ class GroupScreen(TableScreen[AgentRun]):
         return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
 
     def status_parts(self) -> tuple[Line, ...]:
-        """Where the cursor is, and how many runs of former attempts are not among the rows."""
-        past = len(self.state.past)
+        """Where the cursor is, and how many runs of former attempts there are beside or among the rows."""
         return (
             line(Span("following", Tone.KEY)) if self.following else (),
             *super().status_parts(),
-            line(muted(f"{past} earlier attempt{'s' if past > 1 else ''} not shown")) if past else (),
+            self._past_words(),
             sandboxes_words(self.services.sandboxes(), self.key("sandboxes")),
         )
+
+    def _past_words(self) -> Line:
+        past = len(self.state.past)
+        word = "earlier attempt" if past == 1 else "earlier attempts"
+        return self.hint("attempts", f" {'hides' if self.state.with_past else 'shows'} {past} {word}") if past else ()
 
     def show_state(self) -> None:
         """Figures, runs, and the selected run's reason."""
@@ -127,6 +132,13 @@ class GroupScreen(TableScreen[AgentRun]):
         """A row that is gone, or that the filter hides, moved the cursor by itself."""
         moved = self.table.cursor_key != self._followed and (self._followed is None or self.state.rows.shows(self._followed))
         self.following = self.following and not moved
+
+    def do_attempts(self) -> None:
+        """Show the earlier attempts too, or the ones that count alone."""
+        if not self.state.past:
+            self.notice("No case has an earlier attempt.", Tone.MUTED)
+        self.state.show_past(shown=not self.state.with_past and bool(self.state.past))
+        self.show()
 
     def do_follow_runs(self) -> None:
         """Let the cursor go along with what changed last, or stay."""

@@ -1,6 +1,7 @@
 """The group view: progress by verdict, money, the pass rate with its coverage, and the table of runs."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 
 from nodus_tui.contract.events import Event, Snapshot
@@ -44,6 +45,8 @@ class GroupState:
         self.phases: Counter[RunPhase] = Counter()
         self.past: dict[str, AgentRun] = {}
         """Runs whose case another attempt took over."""
+        self.with_past = False
+        """Whether those are among the rows too."""
         self.newest: str | None = None
         """The run that began or changed its phase last, while somebody looks."""
         self.pace = Pace()
@@ -113,12 +116,28 @@ class GroupState:
             self.rows.put(run.name, run)
             self.phases[run_status(run).phase] += 1
         else:
-            self.rows.remove(run.name)
             self.past[run.name] = run
+            if self.with_past:
+                self.rows.put(run.name, run)
+            else:
+                self.rows.remove(run.name)
+
+    def show_past(self, *, shown: bool) -> None:
+        """Have earlier attempts among the rows, or only those that stand for their cases."""
+        self.with_past = shown
+        for name, run in self.past.items():
+            if shown:
+                self.rows.put(name, run)
+            else:
+                self.rows.remove(name)
+
+    def current(self) -> Iterator[AgentRun]:
+        """The runs that stand for their cases, whatever the rows are."""
+        return (run for run in self.rows.items() if run_status(run).current)
 
     def _forget_count(self, name: str) -> None:
         known = self.rows.find(name)
-        if known is not None:
+        if known is not None and run_status(known).current:
             self.phases[run_status(known).phase] -= 1
 
     def _forget(self, name: str) -> None:

@@ -249,10 +249,10 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("next_problem", ("ctrl+n", "f3"), "next problem", "Go to the next problem.", (View.SPEC,), palette=False),
     KeyAction("leave_spec", ("escape",), "back", "Go back; asks where something is not saved.", (View.SPEC,), palette=False),
     KeyAction(
-        "estimate_spec", ("ctrl+r", "f8"), "estimate", "Show what it may cost, and every problem of it.", (View.SPEC,), palette=False
+        "launch_spec", ("ctrl+l", "f9"), "launch", "Save, estimate and launch it.", (View.SPEC,), palette=False, changes=True, here=True
     ),
     KeyAction(
-        "launch_spec", ("ctrl+l", "f9"), "launch", "Save, estimate and launch it.", (View.SPEC,), palette=False, changes=True, here=True
+        "estimate_spec", ("ctrl+r", "f8"), "estimate", "Show what it may cost, and every problem of it.", (View.SPEC,), palette=False
     ),
     KeyAction(
         "differences",
@@ -284,6 +284,14 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("pick_range", ("V",), "pick up to here", "Pick all rows from the one picked last to the selected one.", _PICKS, footer=False),
     KeyAction("pick_all", ("a",), "pick all", "Pick all rows that the filter keeps.", _PICKS, footer=False),
     KeyAction("pick_none", ("A",), "pick none", "Let go of all that is picked.", _PICKS, footer=False),
+    KeyAction(
+        "attempts",
+        ("p",),
+        "earlier tries",
+        "Show the earlier attempts at each case too, or only the one that counts.",
+        (View.GROUP,),
+        footer=False,
+    ),
     KeyAction(
         "follow_runs", ("f",), "follow", "Let the cursor go along with the run that started or changed last.", (View.GROUP,), footer=False
     ),

@@ -12,6 +12,9 @@ from nodus_tui.contract.resources.agent_group import GroupMoney
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.figures import count_text, short_usd
 
+_BELOW_A_CENT = "<$0.01"
+_TEN_CENTS = Decimal("0.10")
+
 UNCONFIRMED = Span(" u", Tone.MARK)
 """The mark behind an amount of which a part is charged at its worst case."""
 
@@ -42,7 +45,7 @@ def usd_forms(amount: Decimal) -> tuple[str, ...]:
         forms += [f"${dollars:,}", f"${count_text(dollars)}"]
     elif 0 < amount < Decimal("0.01"):
         one_digit = amount.quantize(Decimal(1).scaleb(amount.adjusted()), rounding=ROUND_HALF_UP)
-        forms += [short_usd(one_digit), "<$0.01"]
+        forms += [short_usd(one_digit), _BELOW_A_CENT]
     return tuple(forms)
 
 
@@ -66,7 +69,11 @@ def shorter_money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False
 def money_beside_cap(amount: Decimal, cap: Decimal) -> tuple[Line, ...]:
     """An amount beside its cap where the cap is what matters: digits go first, and only then the cap."""
     tone = _tone(amount, cap)
-    beside = tuple(line(Span(form, tone), muted(f"/{display_usd(cap)}")) for form in usd_forms(amount))
+    # Below a cent is no figure beside a cap of cents: it would read as if that were used up.
+    forms = [form for form in usd_forms(amount) if form != _BELOW_A_CENT or cap >= _TEN_CENTS]
+    if 0 < amount * 100 < cap:
+        forms.append("<1%")
+    beside = tuple(line(Span(form, tone), muted(f"/{display_usd(cap)}")) for form in forms)
     return (*beside, *usd_cell_forms(amount, tone))
 
 

@@ -93,7 +93,7 @@ class ResultsState:
         self._tally = None
         if not self.loaded:
             return
-        for run in sorted(self.group_state.rows.items(), key=lambda each: each.spec.case):
+        for run in sorted(self.group_state.current(), key=lambda each: each.spec.case):
             self._take(run)
         self._tasks = {task: self._task(task) for task in self._cases}
         self.rows.fill(self._tasks)

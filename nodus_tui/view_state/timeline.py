@@ -112,7 +112,7 @@ class TimelineState:
             self.rows.remove(name)
 
     def _runs(self) -> Iterable[AgentRun]:
-        yield from self.group.rows.items()
+        yield from self.group.current()
         yield from self.group.past.values()
 
     def settle(self, width: int, now: datetime) -> None:

@@ -299,3 +299,22 @@ async def test_the_timeline_s_axis_stands_where_its_column_does_and_tasks_are_wh
         left, width = app.screen.table.extent("time")
         assert left + width == app.screen.table.scrollable_content_region.width
         assert screen_lines(app)[2].index("╵") >= left
+
+
+async def test_earlier_attempts_are_shown_among_the_rows_and_hidden_again_by_a_key() -> None:
+    former = run(0, phase="Failed", ended_at=NOW, current=False, cost_usd=usd("0.01"))
+    later = run(0, attempt=2, phase="Running", started_at=NOW)
+    backend = ScriptedBackend([group("fleet")], [former, later, run(1)])
+    async with console(backend, start_at="fleet", size=(120, 30)) as (app, pilot):
+        table = app.screen.table
+        assert "p shows 1 earlier attempt" in screen_text(app)
+        await press(app, pilot, "p")
+        assert {each.name for each in table.rows.items()} == {former.name, later.name, "fleet-0001-a1"}
+        assert "p hides 1 earlier attempt" in screen_text(app)
+        # What is counted above the table stays what the cases are.
+        assert app.screen.state.phases[RunPhase.FAILED] == 0
+        backend.emit(changed("AgentRun", former.name, 101, of="fleet", costUSD="0.02"))
+        await settled(app, pilot)
+        assert app.screen.state.phases[RunPhase.FAILED] == 0
+        await press(app, pilot, "p")
+        assert former.name not in {each.name for each in table.rows.items()}

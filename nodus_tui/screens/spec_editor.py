@@ -37,7 +37,7 @@ from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.spec_checks import cost_line, next_fault, problem_count, side_lines, standing_line
 from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay
-from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.spec_text import SpecText
 from nodus_tui.widgets.text_pane import TextPane
@@ -139,8 +139,15 @@ class SpecEditor(ViewScreen):
         return (place, standing_line(self.checked.outcomes), cost)
 
     def offer(self) -> Offer:
-        """What matters first."""
-        return Offer(now=frozenset({"save_spec"})) if self.modified else NOTHING_SPECIAL
+        """What would do something with the text as it stands."""
+        found, without = self.checked, set()
+        if not (self.modified or self.example or self.disk != self.told_disk):
+            without.add("save_spec")
+        if found is not None and not found.faults:
+            without.add("next_problem")
+        if found is not None and found.faults:
+            without |= {"launch_spec", "differences"}
+        return Offer(without=frozenset(without))
 
     def focus_home(self) -> None:
         """Keys go to the text."""

@@ -24,6 +24,7 @@ from nodus_tui.screens.text_dialog import TextDialog
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.spec_files import SpecFiles, SpecRow, spec_facts
+from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
 
 
 class SpecsScreen(TableScreen[SpecRow]):
@@ -49,6 +50,12 @@ class SpecsScreen(TableScreen[SpecRow]):
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is, and in which folder these are."""
         return (*super().status_parts(), line(muted(f"in {place_words(self.services.folder)}")))
+
+    def offer(self) -> Offer:
+        """Differences only where there are some."""
+        item = self.table.cursor_item if self.stands else None
+        differs = item is not None and item.standing in {"changed", "partly", "new"}
+        return NOTHING_SPECIAL if differs else Offer(without=frozenset({"differences"}))
 
     def detail(self, item: SpecRow, width: int) -> Sequence[Line]:  # noqa: ARG002 - the lines are broken by who asks
         """The selected file in words."""
@@ -100,8 +107,8 @@ class SpecsScreen(TableScreen[SpecRow]):
             for each in found_files(self.services.folder)
         ]
         known = {Path(row.path) for row in rows}
-        # Text that was never saved has no file yet: its draft is all that there is.
-        rows += [SpecRow(str(path), path.name, draft=True) for path in sorted(drafts - known) if not path.exists()]
+        # Where no file can be read, the draft is all that there is.
+        rows += [SpecRow(str(path), path.name, draft=True) for path in sorted(drafts - known) if not _can_be_read(path)]
         return rows
 
     async def _check(self, row: SpecRow) -> None:
@@ -121,8 +128,8 @@ class SpecsScreen(TableScreen[SpecRow]):
         try:
             read = await asyncio.to_thread(read_text, path)
         except TextFileError as error:
-            never_saved = row.draft and isinstance(error, NoFileError)
-            return replace(row, checked=True, readable=False, problem="It was never saved." if never_saved else f"{error}.")
+            unsaved = row.draft and isinstance(error, NoFileError)
+            return replace(row, checked=True, readable=False, problem="No file holds it." if unsaved else f"{error}.")
         found = await check(self.services.backend, path.name, read.data(read.text), path.parent, minutes=None)
         return replace(row, checked=True, identities=found.identities, faults=found.faults, outcomes=found.outcomes, problem=found.problem)
 
@@ -131,7 +138,13 @@ class SpecsScreen(TableScreen[SpecRow]):
     def open_item(self, item: SpecRow) -> None:
         """Edit it."""
         self._stamps.pop(item.path, None)
-        self.run_worker(spec_opening.open_file(self, Path(item.path), example=item.example), exit_on_error=True)
+        self.run_worker(self._open(item), exit_on_error=True)
+
+    async def _open(self, item: SpecRow) -> None:
+        await spec_opening.open_file(self, Path(item.path), example=item.example)
+        if self.is_current:
+            # A draft may have been thrown away instead.
+            self.look()
 
     def do_look_again(self) -> None:
         """Look at the files again, and check each."""
@@ -175,3 +188,11 @@ class SpecsScreen(TableScreen[SpecRow]):
         if row is not None:
             await edit_file(self, Path(row.path))
             self.look()
+
+
+def _can_be_read(path: Path) -> bool:
+    try:
+        read_text(path)
+    except TextFileError:
+        return False
+    return True

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from nodus_tui.view_state.key_names import shown_key
-from nodus_tui.view_state.views import View
+from nodus_tui.view_state.views import Trait, View, views_with
 
 _TEXTS = (View.RUN, View.JOB, View.SANDBOX, View.ESTIMATE)
 """Views with a text that scrolls."""
@@ -43,10 +43,21 @@ _PAIRS = (
     (("page_up", "page_down"), "Move by a page."),
     (("first", "last"), "Go to the first or the last."),
 )
-_MOUSE = (
+_MOUSE_IN_ROWS = (
     "A click selects, a double click opens, the wheel scrolls. A click on a key that is shown presses it, one on a column's title sorts by "
     "it. Text that you mark is copied with the key that copies a row."
 )
+_MOUSE_IN_TEXT = "The wheel scrolls. A click on a key that is shown presses it. Text that you mark is copied with the key that copies."
+_WRITING = (
+    ("↑ ↓ ← →", "Move the cursor; with Shift, select."),
+    ("PgUp PgDn", "Move by a page."),
+    ("Home End", "Go to the beginning or the end of the line."),
+    ("ctrl+Home", "Go to the beginning of the text."),
+    ("ctrl+End", "Go to the end of the text."),
+    ("ctrl+z ctrl+y", "Undo what was typed; do it again."),
+    ("mouse", "A click puts the cursor there, the wheel scrolls. A click on a key that is shown presses it."),
+)
+"""Where text is written: letters are letters there, and the widget's own keys move."""
 
 
 def move_keys(move: str) -> str:
@@ -54,11 +65,13 @@ def move_keys(move: str) -> str:
     return ",".join(MOVE_BY_ID[move].keys)
 
 
-def moving(chosen: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, str], ...]:
-    """Keys and what they do, for help and docs: `↑ ↓ or k j`, a line for each pair."""
+def moving(chosen: Mapping[str, tuple[str, ...]], view: View | None = None) -> tuple[tuple[str, str], ...]:
+    """Keys and what they do, for help and docs: `↑ ↓ or k j`, a line for each pair; those of one view, or what most have."""
+    if view is View.SPEC:
+        return _WRITING
     rows: list[tuple[str, str]] = []
     for pair, what in _PAIRS:
         each = (chosen.get(move, MOVE_BY_ID[move].keys) for move in pair)
         shown = (" ".join(shown_key(key) for key in both if key) for both in zip_longest(*each, fillvalue=""))
         rows.append((" or ".join(shown) or "no key", what))
-    return (*rows, ("mouse", _MOUSE))
+    return (*rows, ("mouse", _MOUSE_IN_ROWS if view is None or view in views_with(Trait.ROWS) else _MOUSE_IN_TEXT))

@@ -21,7 +21,7 @@ from nodus_tui.view_state.words import VERDICT_SIGNS, Sign
 _COUNTS = {verdict: verdict is Verdict.CORRECT for verdict in Verdict if verdict.scored}
 """The verdicts that count, and whether they are right."""
 _LETTERS = {Verdict.CORRECT: "C", Verdict.INCORRECT: "I", Verdict.INVALID_OUTPUT: "V", Verdict.INFRASTRUCTURE_FAILURE: "F"}
-_STATE_SIGNS = {
+STATE_SIGNS = {
     CaseState.PENDING: ("P", Sign("○", "Pending", Tone.MUTED)),
     CaseState.RUNNING: ("R", Sign("►", "Running", Tone.INFO)),
     CaseState.WAITING: ("W", Sign("‖", "Waiting", Tone.WARN)),
@@ -109,7 +109,7 @@ def sign_of(verdict: Verdict | None, state: CaseState, reason: Reason | None = N
         verdict = Verdict.INFRASTRUCTURE_FAILURE
     if verdict is not None:
         return _LETTERS[verdict], VERDICT_SIGNS[verdict]
-    return _STATE_SIGNS.get(state, _STATE_SIGNS[CaseState.UNSCORED])
+    return STATE_SIGNS.get(state, STATE_SIGNS[CaseState.UNSCORED])
 
 
 def case_sign(run: AgentRun) -> tuple[str, Sign]:

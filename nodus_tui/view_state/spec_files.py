@@ -7,7 +7,7 @@ from typing import Literal
 
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.estimates import fault_lines
 from nodus_tui.view_state.filtering import Filter, Searchable
@@ -16,7 +16,7 @@ from nodus_tui.view_state.rows import Rows
 
 Standing = Literal["looking", "applied", "changed", "new", "partly", "refused", "faulty", "unreadable", "unknown"]
 
-_SIGNS: dict[Standing, Span] = {
+STANDING_SIGNS: dict[Standing, Span] = {
     "looking": Span("… looking", Tone.MUTED),
     "applied": Span("✓ applied", Tone.GOOD),
     "changed": Span("± changed", Tone.WARN),
@@ -85,7 +85,7 @@ def _state_cell(row: SpecRow, _now: datetime) -> Line:
     if row.standing == "faulty":
         count = len(row.faults)
         return line(Span(f"! {count} fault{'' if count == 1 else 's'}", Tone.BAD))
-    return line(_SIGNS[row.standing])
+    return line(STANDING_SIGNS[row.standing])
 
 
 def _file_cell(row: SpecRow, _now: datetime) -> Line:
@@ -158,15 +158,17 @@ class SpecFiles:
 
 def _searchable(row: SpecRow) -> Searchable:
     # The word in the table, and the one of the standing: `faulty` for `! 2 faults`.
-    words = (_SIGNS[row.standing].text.partition(" ")[2], row.standing, *(("draft",) if row.draft else ()))
+    words = (STANDING_SIGNS[row.standing].text.partition(" ")[2], row.standing, *(("draft",) if row.draft else ()))
     return Searchable((row.shown, kinds_text(row), names_text(row)), words)
 
 
 def spec_facts(row: SpecRow, key: KeyNamer = own_key) -> Sequence[Line]:
     """The selected file in words."""
-    lines: list[Line] = [
-        joined((line(strong(row.shown)), line(muted("an example: edited, it is saved in your folder")) if row.example else ()))
-    ]
+    example = line(muted("an example: edited, it is saved in your folder")) if row.example else ()
+    # Here, since a narrow footer has no place for it.
+    differs = row.standing in {"changed", "partly"}
+    differences = hint(key("differences"), " shows the differences", "do('differences')") if differs else ()
+    lines: list[Line] = [joined((line(strong(row.shown)), example, differences))]
     if row.draft:
         lines.append(line(Span(f"~ Text of it was not saved: {key('open')} offers it.", Tone.WARN)))
     if row.problem:

@@ -11,21 +11,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted, strong
-from nodus_tui.view_state.key_actions import USUAL, VIEW_TITLES, Situation, View, actions_of, opened_view
-from nodus_tui.view_state.key_moves import moving
-from nodus_tui.view_state.key_names import shown_key
+from nodus_tui.view_state.key_actions import USUAL, Situation, View
 from nodus_tui.view_state.proposals import Question
-from nodus_tui.view_state.text_equivalents import TEXT_EQUIVALENTS
-from nodus_tui.view_state.words import GROUP_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
 from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.choice_row import ChoiceRow
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 from nodus_tui.widgets.text_pane import TextPane
-
-HELP_INDENT = 16
-"""Cells of the keys before what they do: one more than the longest keys take."""
-
 
 Result = TypeVar("Result")
 
@@ -203,7 +195,7 @@ class PromptDialog(AskingScreen[tuple[str, bool] | None]):
 
 
 class HelpOverlay(ModalScreen[None]):
-    """All keys of a view, and what the signs mean; made from the list of actions."""
+    """All keys of a view, and what its signs mean."""
 
     AUTO_FOCUS = "TextPane"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -223,39 +215,12 @@ class HelpOverlay(ModalScreen[None]):
 
     def on_text_pane_resized(self) -> None:
         """Fit the text to the width."""
+        # Imported here: it knows the signs of all views.
+        from nodus_tui.view_state.view_help import HELP_INDENT, help_lines  # noqa: PLC0415
+
         pane = self.query_one(TextPane)
         pane.show(wrapped(help_lines(self.view, self.situation), pane.text_width, hang=HELP_INDENT))
 
     def action_close(self) -> None:
         """Go back."""
         self.dismiss(None)
-
-
-def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
-    """The help of a view."""
-    lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   "), *hint("Esc", " closes", "close")), ()]
-    for action in actions_of(view, situation):
-        keys = " ".join(shown_key(key) for key in action.keys) or (f":{action.id}" if opened_view(action.id) else "palette")
-        lines.append(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), action.help))
-    lines.append(())
-    lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in moving(situation.keys))
-    lines += [(), line(Span("The same as text", Tone.TITLE), muted("   for pipes, screen readers and CI")), ()]
-    lines.extend(line(f"nodus-tui {command}") for command in TEXT_EQUIVALENTS[view])
-    lines += [(), line(Span("Signs", Tone.TITLE)), ()]
-    signs: tuple[tuple[str, tuple[Sign, ...]], ...] = (
-        ("verdicts", tuple(VERDICT_SIGNS.values())),
-        ("runs", tuple(RUN_SIGNS.values())),
-        ("groups", tuple(GROUP_SIGNS.values())),
-    )
-    for name, row in signs:
-        lines.append(line(muted(name.ljust(HELP_INDENT)), *(Span(f"{sign.glyph} {sign.word}  ", sign.tone) for sign in row)))
-    lines += [
-        line(muted("marks".ljust(HELP_INDENT)), Span("~ an estimate  u unconfirmed spend  simulated  notional", Tone.MARK)),
-        (),
-        line(
-            muted("pass rate".ljust(HELP_INDENT)),
-            "Correct ÷ (Correct + Incorrect + Invalid) ± half of its 95 % interval in points, and how many of all cases are scored. ",
-            "What failed outside the model stays unscored: it is never a zero.",
-        ),
-    ]
-    return lines

@@ -87,6 +87,40 @@ async def test_files_are_listed_with_what_is_in_them_and_how_they_stand(folder: 
         assert "4 files · 1 with faults · 1 unreadable" in shown
 
 
+async def test_differences_are_offered_at_the_smallest_size_where_there_are_some(folder: Path) -> None:
+    backend = ScriptedBackend()
+    async with console(backend, size=(80, 24)) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: "+ not applied" in screen_text(app))
+        assert "shows the differences" not in screen_text(app)
+    (folder / "two.yaml").write_text(f"{GOOD}---\n{GOOD.replace('adder', 'old')}", encoding="utf-8")
+    (folder / "agent.yaml").unlink()
+    backend.unchanged = {"old"}
+    async with console(backend, size=(80, 24)) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: "± partly applied" in screen_text(app))
+        assert "two.yaml · ctrl+g shows the differences" in screen_text(app)
+
+
+def footer(app) -> str:
+    """The keys at the bottom."""
+    return screen_text(app).rstrip().splitlines()[-1]
+
+
+async def test_the_editors_footer_offers_in_one_order_what_would_do_something(folder: Path) -> None:
+    async with console(ScriptedBackend(), size=(80, 24)) as (app, pilot):
+        editor = await editing(app, pilot)
+        assert footer(app).startswith(" Tab complete  ctrl+l launch  ctrl+r estimate")
+        await press(app, pilot, "ctrl+end", *"# x")
+        await checked(app, pilot, editor)
+        assert footer(app).startswith(" Tab complete  ctrl+o save  ctrl+l launch  ctrl+r estimate")
+        await press(app, pilot, "enter", *"x: 1")
+        await checked(app, pilot, editor)
+        assert footer(app).startswith(" Tab complete  ctrl+o save  ctrl+n next problem")
+        assert "launch" not in footer(app)
+        assert footer(app).endswith("Esc back  F1 help")
+
+
 async def test_an_empty_folder_says_how_the_first_file_comes_about(folder: Path) -> None:
     (folder / "agent.yaml").unlink()
     async with console(ScriptedBackend()) as (app, pilot):

@@ -120,10 +120,16 @@ async def test_a_console_that_ends_in_any_way_keeps_the_answers(alone: Path) -> 
     assert Drafts(alone / "drafts").find_answers()["name"] == "sums"
 
 
-async def test_answers_that_cannot_be_kept_go_after_it_was_said_only(alone: Path) -> None:
+@pytest.fixture
+def full(alone: Path) -> Path:
+    """The same, where no draft can be kept: a file lies in the way of their folder."""
     alone.mkdir()
-    (alone / "drafts").write_text("in the way of the folder", encoding="utf-8")
-    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+    (alone / "drafts").touch()
+    return alone
+
+
+async def test_answers_that_cannot_be_kept_go_after_it_was_said_only(full: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
         await press(app, pilot, "F", "c", "enter", *"sums", "escape")
         assert "! Your answers cannot be kept" in screen_text(app)
         assert "Esc again throws them away." in screen_text(app)

@@ -9,6 +9,7 @@ from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
+from nodus_tui.view_state.budget_holds import held, held_by, held_line
 from nodus_tui.view_state.budgets import budget_facts
 from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.key_actions import View
@@ -36,8 +37,16 @@ class BudgetsScreen(TableScreen[Budget]):
         return (*super().status_parts(), line(muted(self.services.whose_work())))
 
     def detail(self, item: Budget, width: int) -> Sequence[Line]:
-        """The selected budget in words."""
-        return budget_facts(item, width)
+        """The selected budget in words; of one that blocks also what it stops, and what lets that go on."""
+        first, *facts = budget_facts(item, width)
+        if item.status is None or not item.status.blocking:
+            return (first, *facts)
+        feed = self.services.feed
+        every = (each for state in (feed.campaigns, feed.jobs, feed.sweeps, feed.boxes) for each in state.rows.items())
+        names = [each.name for each in self.state.rows.items()]
+        stops = held_line(held_by(item, held(every), names))
+        how = line(muted(f"A higher limit lets that go on: {self._how()} its spec changes it."))
+        return (first, *((stops,) if stops else ()), *facts, how)
 
     def open_item(self, item: Budget) -> None:
         """A budget has no view of its own: say where it is told whole, and how it is changed."""

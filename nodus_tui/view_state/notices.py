@@ -206,7 +206,7 @@ class NoticesState:
         untold, self._untold = _weightiest_first(self._untold), []
         if not untold:
             return ()
-        others = Span(f"  +{len(untold) - 1}: {key}", Tone.KEY, "do('notices')") if len(untold) > 1 else ""
+        others = Span(f"  {key} shows {len(untold) - 1:,} more", Tone.KEY, "do('notices')") if len(untold) > 1 else ""
         return line(*untold[0].line(), others)
 
     def take_ring(self) -> str:

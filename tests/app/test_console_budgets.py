@@ -4,10 +4,12 @@ import pytest
 from budget_records import changed, some_budgets
 from console_driver import console, press, screen_text, settled, wire_text
 from console_records import group
+from job_records import job
 from scripted_backend import UNREACHABLE, ScriptedBackend
 
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.events import Event, EventBatch
+from nodus_tui.contract.phases import GroupPhase, Reason
 
 
 def world() -> ScriptedBackend:
@@ -52,6 +54,25 @@ async def test_budgets_are_listed_and_the_campaigns_say_that_one_blocks(size: tu
         assert "stands below" in words_of(app)
         await press(app, pilot, "escape")
         assert "fleet" in words_of(app)
+
+
+async def test_a_budget_that_blocks_says_what_it_stops_and_what_lets_that_go_on() -> None:
+    backend = world()
+    blocking = next(name for name, each in backend.budgets.items() if each.status.blocking)
+    stopped = {"phase": GroupPhase.STALLED, "reason": Reason.BUDGET_EXCEEDED}
+    backend.groups = {
+        each.name: each
+        for each in (
+            group("red", message=f"budget {blocking}: $5.00 of $5.00 is spent", **stopped),
+            group("blue", message="budget watch: $9.00 of $9.00 is spent", **stopped),
+            group("free"),
+        )
+    }
+    backend.jobs = {"train": job("train", phase="Cancelled", reason="BudgetExceeded", message="a budget stopped it")}
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "B", "slash", *blocking, "enter")
+        assert "stops 1 group: red · 1 job: train" in words_of(app)
+        assert "A higher limit lets that go on: F lists spec files; applying its spec changes it." in words_of(app)
 
 
 async def test_a_threshold_is_told_once_in_whatever_view_is_open() -> None:

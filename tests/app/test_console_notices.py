@@ -63,7 +63,7 @@ async def test_the_list_has_all_of_them_and_leads_to_what_they_are_about() -> No
         await press(app, pilot, "escape")
         backend.emit(becomes("other", 101, "Completed"), becomes("third", 102, "Failed", "no tasks"))
         await settled(app, pilot)
-        assert "! group third has failed: no tasks  +1: N" in screen_text(app)
+        assert "! group third has failed: no tasks  N shows 1 more" in screen_text(app)
         await press(app, pilot, "N")
         rows = [text for text in screen_lines(app) if "has completed" in text or "has failed" in text]
         assert "third" in rows[0]

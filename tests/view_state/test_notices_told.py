@@ -160,7 +160,7 @@ def test_of_several_the_weightiest_is_told_and_the_others_are_counted() -> None:
     assert told.notices.take_ring() == "group other has failed: no tasks (and 2 more)"
     assert told.notices.take_ring() == ""
     assert plain(told.notices.words("N")) == "N 3 new"
-    assert plain(told.notices.take_told("N")) == "! group other has failed: no tasks  +2: N"
+    assert plain(told.notices.take_told("N")) == "! group other has failed: no tasks  N shows 2 more"
     assert told.notices.take_told("N") == ()
     told.notices.read()
     assert told.notices.words("N") == ()

@@ -1,0 +1,61 @@
+"""What a budget that blocks keeps from going on: groups, jobs, sweeps and Sandboxes that say so of themselves. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sandbox import Sandbox
+from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.resources.training_job import TrainingJob
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
+
+_NAMED = 3
+"""Things of a kind that are named; of more their number."""
+_WORDS = {"AgentGroup": "group", "Job": "job", "TrainingJob": "job", "Sweep": "sweep", "Sandbox": "sandbox"}
+Holdable = AgentGroup | Job | TrainingJob | Sweep | Sandbox
+
+
+@dataclass(frozen=True)
+class Held:
+    """One thing that a budget stopped, or does not let begin."""
+
+    word: str
+    name: str
+    message: str
+    """The backend's sentence; it names the budget where one thing alone is told."""
+
+
+def held(things: Iterable[Holdable]) -> tuple[Held, ...]:
+    """Those of them that wait for a budget, or were stopped by one."""
+    return tuple(
+        Held(_WORDS[each.kind], each.name, each.status.message)
+        for each in things
+        if each.status is not None and each.status.reason is not None and str(each.status.reason) == "BudgetExceeded"
+    )
+
+
+def held_by(budget: Budget, all_held: Sequence[Held], names: Iterable[str]) -> tuple[Held, ...]:
+    """Those that this one holds: that name it, or that name none of the budgets with these `names`, where it blocks."""
+    if budget.status is None or not budget.status.blocking:
+        return ()
+    known = tuple(names)
+    return tuple(each for each in all_held if _says(each.message, budget.name) or not any(_says(each.message, name) for name in known))
+
+
+def _says(message: str, name: str) -> bool:
+    return re.search(rf"\bbudget {re.escape(name)}(?![\w-])", message) is not None
+
+
+def held_line(holds: Sequence[Held]) -> Line:
+    """`stops 2 groups: red, blue · 1 job: train`; empty where it stops nothing that is known."""
+    parts = []
+    for word in dict.fromkeys(_WORDS.values()):
+        names = [each.name for each in holds if each.word == word]
+        if names:
+            plural = word if len(names) == 1 else f"{word}es" if word.endswith("x") else f"{word}s"
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            parts.append(line(Span(f"{len(names):,} {plural}", Tone.WARN), muted(": "), f"{', '.join(names[:_NAMED])}{more}"))
+    return (*line("stops "), *joined(parts)) if parts else ()

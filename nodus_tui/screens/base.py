@@ -16,6 +16,7 @@ from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
+from nodus_tui.view_state.crumbs import fitting_crumbs
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import Situation, View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
@@ -27,6 +28,8 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
 
 NOTICE_SECONDS = 12.0
+_DIALOG_KEYS = (("Esc", "close"),)
+"""What works in a dialog that does not say more of its keys."""
 
 SCREEN_CSS = """
 ViewScreen { layout: vertical; background: $background; }
@@ -186,7 +189,11 @@ class ViewScreen(WholeFrames[None]):
             self.part("keys", SpanBlock).show(self._key_lines)
 
     def _key_lines(self, width: int) -> tuple[Line, ...]:
-        """The footer, worked out again only where it may read otherwise."""
+        """The footer, worked out again only where it may read otherwise; under a dialog its keys, for none of the view's do anything."""
+        over = self.app.screen
+        if not isinstance(over, ViewScreen):
+            keys: tuple[tuple[str, str], ...] = getattr(over, "DIALOG_KEYS", _DIALOG_KEYS)
+            return (line(" ", *(span for key, word in keys for span in (Span(key, Tone.KEY), muted(f" {word}  ")))),)
         for_what = (width, self.offered(), self.services.situation())
         if for_what != self._keys_for:
             self._keys_for = for_what
@@ -194,13 +201,19 @@ class ViewScreen(WholeFrames[None]):
         return (self._keys_line,)
 
     def _crumb_lines(self, width: int) -> tuple[Line, ...]:
-        *before, here = self.crumbs()
+        news = self.services.feed.news(self.key("notices"))
+        crumbs = self.crumbs()
+        *shown, here = fitting_crumbs(crumbs, width - line_width(news) - 1)
         # Who came another way finds something else below than the thing that the last crumb names: then it is no way back.
         below = self._below()
-        back = below is not None and below.crumbs() == tuple(before)
-        ways = (span for crumb in before for span in (muted(" › "), self._way_to(crumb, back=back and crumb is before[-1])))
+        back = below is not None and below.crumbs() == crumbs[:-1]
+        before = zip(crumbs, shown, strict=False)
+        ways = (
+            span
+            for place, (crumb, words) in enumerate(before, start=2)
+            for span in (muted(" › "), self._way_to(crumb, words, back=back and place == len(crumbs)))
+        )
         left = line(" ", Span("nodus", Tone.TITLE), *ways, muted(" › "), strong(here))
-        news = self.services.feed.news(self.key("notices"))
         for right in (joined((news, self.headline())), news):
             space = width - line_width(left) - line_width(right) - 1
             if space > 0:
@@ -213,11 +226,11 @@ class ViewScreen(WholeFrames[None]):
         at = screens.index(self) if self in screens else 0
         return screens[at - 1] if at else None
 
-    def _way_to(self, crumb: str, *, back: bool) -> Span:
-        """A crumb; a click on it goes there, where it is a view that can be gone to or the one below this."""
+    def _way_to(self, crumb: str, words: str, *, back: bool) -> Span:
+        """A crumb in words that fit; a click on it goes there, where it is a view that can be gone to or the one below this."""
         entry = destination(crumb)
         way = entry.view.value if entry is not None else "back" if back else ""
-        return Span(crumb, Tone.MUTED, f"do('{way}')" if way else "")
+        return Span(words, Tone.MUTED, f"do('{way}')" if way else "")
 
     def key(self, action_id: str) -> str:
         """What the person presses for an action, as a sentence names it."""
@@ -290,7 +303,9 @@ class ViewScreen(WholeFrames[None]):
 
     def on_screen_suspend(self) -> None:
         """Whoever comes back from another view does not find what was told before; a dialog is still the same place."""
-        if isinstance(self.app.screen, ViewScreen) and self.app.screen is not self:
+        if not isinstance(self.app.screen, ViewScreen):
+            self.show_keys()
+        elif self.app.screen is not self:
             self.past()
 
     def _end_notice(self, told: int) -> None:

@@ -25,6 +25,9 @@ Result = TypeVar("Result")
 class AskingScreen(ModalScreen[Result]):
     """A dialog whose text may be longer than the terminal is high: it scrolls, and what has the keys stays in sight."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("Enter", "do it"), ("Esc", "cancel"))
+    """Its keys and what they do, for the footer meanwhile."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup", "scroll_text(-1)", show=False),
         Binding("pagedown", "scroll_text(1)", show=False),
@@ -38,6 +41,8 @@ class AskingScreen(ModalScreen[Result]):
 
 class ConfirmDialog(AskingScreen[bool]):
     """Asks before something that cannot be taken back. Enter at once means Cancel."""
+
+    DIALOG_KEYS = (("Tab", "choose"), ("Enter", "take what is chosen"), ("Esc", "cancel"))
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -243,3 +243,17 @@ def test_the_footer_shows_what_matters_now_whole_and_always_help_and_quit(width:
     assert len(footer) <= width
     assert footer.endswith("? help  q quit")
     assert footer.startswith({"extend_waiting": " C extend all", "resume": " u resume"}.get(next(iter(now), ""), " Enter open"))
+
+
+@pytest.mark.parametrize(
+    ("opens", "footer"),
+    [("x", " Tab choose  Enter take what is chosen  Esc cancel"), ("e", " Enter do it  Esc cancel"), ("question_mark", " Esc close")],
+)
+async def test_under_a_dialog_the_footer_has_the_dialog_s_keys_and_not_the_view_s(opens: str, footer: str) -> None:
+    async with console(fleet(), start_at="fleet", size=(100, 40)) as (app, pilot):
+        await press(app, pilot, *"jjjjjj")
+        before = screen_lines(app)[-1]
+        await press(app, pilot, opens)
+        assert screen_lines(app)[-1].split("╰")[0].rstrip() == footer
+        await press(app, pilot, "escape")
+        assert screen_lines(app)[-1] == before

@@ -38,6 +38,14 @@ def is_example(path: Path) -> bool:
     return examples is not None and path.is_relative_to(examples)
 
 
+def example_words(path: Path) -> str | None:
+    """How an example is called in the list; None for what is none."""
+    examples = examples_folder()
+    if examples is None or path == examples or not path.is_relative_to(examples):
+        return None
+    return f"examples/{path.relative_to(examples)}"
+
+
 def found_files(folder: Path) -> list[FoundFile]:
     """The spec files below a folder, near ones first, then the examples; what cannot be read is left out."""
     found = [FoundFile(path, str(path.relative_to(folder))) for path in _specs(folder)]
@@ -45,7 +53,7 @@ def found_files(folder: Path) -> list[FoundFile]:
     known = {each.path.resolve() for each in found}
     if examples is not None:
         shipped = (path for path in _specs(examples) if path.resolve() not in known)
-        found += [FoundFile(path, f"examples/{path.relative_to(examples)}", example=True) for path in shipped]
+        found += [FoundFile(path, example_words(path) or str(path), example=True) for path in shipped]
     return found
 
 

@@ -98,7 +98,7 @@ class EnvironmentScreen(ViewScreen):
     def status_parts(self) -> tuple[Line, ...]:
         """How many tasks have come."""
         words = self.tasks.words() if self.tasks.loaded else ""
-        return (line(muted(f"{words}, of seed 0" if words else "")),)
+        return (line(muted(f"seed 0: {words}" if words else "")),)
 
     def moving(self) -> bool:
         """The age of its check."""

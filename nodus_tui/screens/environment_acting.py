@@ -29,7 +29,7 @@ async def gold_check(screen: ViewScreen, row: EnvironmentRow) -> None:
         (),
         line(
             "How many tasks of each split? Nothing means all of them"
-            + (", of a split without an end the first 100." if row.endless else ".")
+            + (", of a split that makes as many as are asked for the first 100." if row.endless else ".")
         ),
     )
     asked = await screen.app.push_screen_wait(PromptDialog(f"Gold check of {row.reference}", lines, value=_FEW, problem=_count_problem))

@@ -41,8 +41,10 @@ class EnvironmentTasks:
         self.problem = problem
 
     def words(self) -> str:
-        """`50 of 500 tasks of test`."""
-        of = f" of {self.total:,}" if self.total is not None else " of a row without an end" if self.more else ""
+        """`50 of 500 tasks of test`, or `the first 50 tasks of test; there are always more`."""
+        if self.total is None and self.more:
+            return f"the first {self.count:,} tasks of {self.split}; there are always more"
+        of = f" of {self.total:,}" if self.total is not None else ""
         return f"{self.count:,}{of} task{'' if self.count == 1 and not of else 's'} of {self.split}"
 
 

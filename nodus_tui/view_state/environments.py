@@ -297,7 +297,7 @@ def _searchable(row: EnvironmentRow) -> Searchable:
 def environment_facts(row: EnvironmentRow, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """One in words: what it is, how it is graded and how far that can be trusted, who uses it, its last check and its faults."""
     splits = f"splits {', '.join(row.splits)}" if row.splits else ""
-    count = "tasks without an end" if row.endless else f"{tasks_text(row)} tasks"
+    count = "as many tasks as are asked for" if row.endless else f"{tasks_text(row)} tasks"
     what = joined((line(strong(row.reference)), line(row.kind), line(muted(splits)), line(muted(count))))
     lines: list[Line] = [what]
     if row.problem:

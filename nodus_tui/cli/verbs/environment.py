@@ -61,7 +61,8 @@ def tasks(reference: str, split: str, after: int, limit: int, seed: int, output:
     if page.tasks:
         emit("\n\n".join(_task_text(task) for task in page.tasks))
     more = f"; --after {after + len(page.tasks)} shows more" if page.more else ""
-    say(f"{len(page.tasks)} of {page.total if page.total is not None else 'a row without an end'}{more}", prefix="")
+    count = f"{len(page.tasks)} of {page.total}" if page.total is not None else f"{len(page.tasks)} tasks; there are always more"
+    say(f"{count}{more}", prefix="")
     return Exit.DONE
 
 

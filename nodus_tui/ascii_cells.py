@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 _ALIKE = {
     # Cut off, separators, crumbs.
-    "…": ">",
+    "…": "\\",
     "·": "-",
     "›": ">",
     "–": "-",
@@ -14,9 +14,10 @@ _ALIKE = {
     "−": "-",
     # States and verdicts: each another character within its column.
     "✓": "+",
-    "✗": "-",
+    "✗": "X",
     "●": "*",
     "○": "o",
+    "⋅": "o",
     "►": ">",
     "▸": ">",
     "▾": "v",
@@ -28,6 +29,7 @@ _ALIKE = {
     "■": "#",
     "□": "#",
     # Order, cursor, arrows.
+    "▌": "[",
     "▲": "^",
     "▼": "v",
     "→": ">",
@@ -44,7 +46,7 @@ _ALIKE = {
     "▓": "%",
     "▒": "=",
     "░": ".",
-    **dict.fromkeys("▏▎▍▌▋▊▉", ">"),
+    **dict.fromkeys("▏▎▍▋▊▉", "-"),
     # Levels of a sparkline, from low to high; the full block above is the highest.
     "▁": "_",
     "▂": ".",

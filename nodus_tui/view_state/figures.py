@@ -6,7 +6,8 @@ from decimal import Decimal
 from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_EIGHTHS = " ▏▎▍▍▋▊▉█"
+"""The half is left out: it marks the selected row, and a sign has one meaning in a row."""
 NOTHING = muted("–")
 """A figure that does not exist (yet): a value like any other."""
 

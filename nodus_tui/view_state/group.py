@@ -230,7 +230,7 @@ class GroupState:
             (unscored, Tone.BAD, "!", "unscored"),
             (status.going, Tone.INFO, "►", "going"),
             (waiting, Tone.WARN, "‖", "waiting"),
-            (pending, Tone.MUTED, "·", "pending"),
+            (pending, Tone.MUTED, "⋅", "pending"),
         )
 
 

@@ -12,7 +12,7 @@ from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.words import RUN_SIGNS, VERDICT_SIGNS, Sign
 
 STORY_SIGNS: dict[RunActivity, Sign] = {
-    "Queued": Sign("·", "queued", Tone.MUTED),
+    "Queued": Sign("⋅", "queued", Tone.MUTED),
     "Preparing": Sign("▒", "prepared", Tone.MARK),
     "Working": Sign("█", "worked", Tone.INFO),
     "Paused": Sign("~", "held up", Tone.WARN),

@@ -27,7 +27,7 @@ class TimeKind:
     tone: Tone
 
 
-QUEUE = TimeKind("queue", "queue", "·", Tone.MUTED)
+QUEUE = TimeKind("queue", "queue", "⋅", Tone.MUTED)
 PREPARATION = TimeKind("preparation", "prep", "▒", Tone.MARK)
 MODEL = TimeKind("model", "model", "█", Tone.INFO)
 RATE_LIMIT = TimeKind("waiting on rate limit", "rate limit", "~", Tone.WARN)

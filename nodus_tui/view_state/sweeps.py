@@ -289,7 +289,7 @@ def progress_line(sweep: Sweep, width: int) -> Line:
         (status.failed, Tone.BAD, "!", "broken"),
         (status.going, Tone.INFO, "►", "going"),
         (status.stalled, Tone.WARN, "‖", "stalled"),
-        (waiting, Tone.MUTED, "·", "waiting"),
+        (waiting, Tone.MUTED, "⋅", "waiting"),
     )
     shown = tuple(part for part in parts if part[0] > 0)
     legend = joined([line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in shown], "  ")

@@ -24,10 +24,10 @@ def test_ascii_stays_as_it_is() -> None:
     [
         ("62.0% ± 9.5 (SE 4.9)", "62.0% +-9.5 (SE 4.9)"),
         ("62.0% ±9.5 97/100", "62.0%+-9.5 97/100"),
-        ("sum-00…", "sum-00>"),
+        ("sum-00…", "sum-00\\"),
         ("the cap …", "the cap.."),
         ("nodus › campaigns · 3", "nodus > campaigns - 3"),
-        ("✓ Correct ✗ Incorrect", "+ Correct - Incorrect"),
+        ("✓ Correct ✗ Incorrect", "+ Correct X Incorrect"),
         ("Zürich, naïve, ﬁ", "Zurich, naive, ?"),
         ("日本語x", "??????x"),
         ("e\u0301", "e"),
@@ -60,6 +60,15 @@ def test_signs_of_one_column_stay_apart() -> None:
         assert len(set(glyphs.values())) == len(glyphs)
 
 
+def test_no_sign_of_a_row_stands_for_two_things() -> None:
+    # The selected row, what is cut off, a running state, the part of a cell in a bar, what separates, what is queued.
+    signs = ("▌", "…", "►", "▍", "│", "✗", "⋅", "○", "●", "■", "✓", "×")
+    drawn = [ascii_cells(sign) for sign in signs]
+    assert len(set(drawn)) == len(signs) - 1, "a pending and a queued case look alike"
+    assert ascii_cells("·") not in {ascii_cells(sign) for sign in ("✗", "⋅", "…", "▌")}
+    assert "▌" not in "".join(span.text for step in range(65) for span in bar(step / 64, 8))
+
+
 def test_parts_of_one_bar_stay_apart() -> None:
     state = GroupState("fleet")
     state.load(snapshot(group("fleet"), runs=every_kind_of_run()))
@@ -69,6 +78,6 @@ def test_parts_of_one_bar_stay_apart() -> None:
 
 def test_bars_and_sparklines_still_tell_more_from_less() -> None:
     drawn = ["".join(ascii_cells(span.text) for span in bar(fraction, 8)) for fraction in (0, 0.001, 0.5, 0.999, 1)]
-    assert drawn == ["........", ">.......", "####....", "#######>", "########"]
+    assert drawn == ["........", "-.......", "####....", "#######-", "########"]
     levels = ascii_cells(sparkline([0, 15, 30, 40, 55, 70, 80, 100], 8))
     assert levels == "_.:-=+*#"

@@ -120,7 +120,7 @@ async def test_the_timeline_shows_when_each_run_did_what_on_one_axis() -> None:
         assert "▓" in first
         assert first.rstrip("▄ ").endswith("✓")
         # What began with the group stands below its time.
-        assert axis.index("╵14:00") == first.index("·")
+        assert axis.index("╵14:00") == first.index("⋅")
         assert "queued 8.0s, prepared 8.0s, worked 36.0s, held up 10.0s, graded 6.0s" in screen_text(app)
         assert "a cell, all of it" in screen_text(app)
         await press(app, pilot, "enter")

@@ -68,14 +68,14 @@ def test_money_and_cells_are_told_whole_at_any_width(width: int) -> None:
     # What the two going cells spent, $0.30, is spent; the rest of their caps is reserved.
     assert plain(money).endswith("█ $1.90 spent  ▒ $0.90 reserved  ░ $3.20 left of $6.00")
     cells = progress_line(sweep(), width)
-    assert plain(cells).endswith("█ 3 ended  ! 1 broken  ► 2 going  ‖ 1 stalled  · 3 waiting")
+    assert plain(cells).endswith("█ 3 ended  ! 1 broken  ► 2 going  ‖ 1 stalled  ⋅ 3 waiting")
     assert len(plain(money)) <= width
     assert len(plain(cells)) <= width
 
 
 def test_in_the_smallest_window_the_parts_stay_whole() -> None:
     assert plain(money_line(sweep(), 58)) == "money  █ $1.90 spent ▒ $0.90 reserved ░ $3.20 left"
-    assert plain(progress_line(sweep(), 58)) == "cells  █3 ended !1 broken ►2 going ‖1 stalled ·3 waiting"
+    assert plain(progress_line(sweep(), 58)) == "cells  █3 ended !1 broken ►2 going ‖1 stalled ⋅3 waiting"
 
 
 def test_why_it_is_as_it_is_names_the_key_that_changes_it() -> None:

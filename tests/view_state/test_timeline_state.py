@@ -63,9 +63,9 @@ def test_the_story_of_a_run_of_an_earlier_version_is_what_its_own_moments_tell()
 
 def test_each_cell_shows_what_took_most_of_it_and_the_one_behind_the_last_how_it_ended() -> None:
     shown = plain(window(2).cells(story(worked(), NOW), 60, end_sign(worked())))
-    assert shown.rstrip() == "·····▒▒███~~~█████▓✓"
+    assert shown.rstrip() == "⋅⋅⋅⋅⋅▒▒███~~~█████▓✓"
     coarse = plain(window(10).cells(story(worked(), NOW), 60, end_sign(worked())))
-    assert coarse.rstrip() == "·█~█✓"
+    assert coarse.rstrip() == "⋅█~█✓"
 
 
 def test_every_activity_has_a_sign_of_its_own_in_ascii_too() -> None:

@@ -6,6 +6,7 @@ Reading the text and asking the workspace go on beside the keys; what was found 
 import asyncio
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -84,6 +85,8 @@ class SpecEditor(ViewScreen):
         """What the file was when it was last looked at."""
         self.told_disk: Stamp = read.stamp
         """What of it the person knows: it was read, or they kept their own text beside it."""
+        self.disk_problem = ""
+        """Why what is there now is no file that can be read; empty where it is, and where nothing is there."""
         self.drafts = Drafts(services.drafts)
         self._kept = Kept(self.drafts.keep, lambda draft: self.drafts.forget(draft.path))
         self._names = NO_NAMES
@@ -95,7 +98,8 @@ class SpecEditor(ViewScreen):
         self._waits: dict[str, Timer] = {}
         self._checking = False
         self._check_anew = False
-        self._draft_told = ""
+        self._draft_problem = ""
+        """Why the draft could not be written when it was last tried."""
 
     # What it is
 
@@ -160,8 +164,14 @@ class SpecEditor(ViewScreen):
 
     @property
     def modified(self) -> bool:
+        """Whether the text stands in no file: it is another than the one that was read, or that is no longer there."""
+        there = self.read.stamp.exists and self.disk.exists and not self.disk_problem
+        return self._typed or (not there and bool(self.editing.text))
+
+    @property
+    def _typed(self) -> bool:
         """Whether the text is another than the file's, as it was read."""
-        return self.editing.true_text != self.read.text or (not self.read.stamp.exists and bool(self.editing.text))
+        return self.editing.true_text != self.read.text
 
     def unsaved(self) -> str:
         """The file's name, where it is."""
@@ -172,7 +182,7 @@ class SpecEditor(ViewScreen):
     def on_mount(self) -> None:
         """Check what is there, and look at the file from now on."""
         self.focus_home()
-        self.set_interval(DISK_SECONDS, self._look_at_disk)
+        self.set_interval(DISK_SECONDS, self.look_at_disk)
         self.run_worker(self._ask_names(), exit_on_error=True)
         self.check_soon()
         self._tell_about()
@@ -182,7 +192,8 @@ class SpecEditor(ViewScreen):
         self._kept.settle(self.draft(), modified=False, last=True)
 
     def on_unmount(self) -> None:
-        """What is not saved is kept: the console may be closed in any way."""
+        """What is not saved is kept: the console may be closed in any way, and the file be gone since it was last looked at."""
+        self._note_disk()
         self._kept.settle(self.draft(), modified=self.modified, last=True)
 
     def on_screen_resume(self) -> None:
@@ -224,11 +235,17 @@ class SpecEditor(ViewScreen):
             side.show(self._side[1])
 
     def _banner(self) -> tuple[Line, ...]:
-        if self.disk == self.told_disk:
+        if self.disk == self.told_disk and not self.disk_problem:
             return ()
-        what = "has changed on disk" if self.disk.exists else "is gone from the disk"
-        ways = (*self.hint("take_disk", " takes what is there  "), *self.hint("save_spec", " keeps yours, after a question"))
-        return (line(Span(f" ! {self.path.name} {what}; your text is not touched. ", Tone.WARN), *ways),)
+        save = partial(self.hint, "save_spec")
+        if self.disk_problem:
+            what, ways = self.disk_problem, save(" saves yours elsewhere")
+        elif self.disk.exists:
+            ways = (*self.hint("take_disk", " takes what is there  "), *save(" keeps yours, after a question"))
+            what = f"{self.path.name} has changed on disk"
+        else:
+            what, ways = f"{self.path.name} is gone from the disk", save(" writes it again")
+        return (line(Span(f" ! {what}; your text is not touched. ", Tone.WARN), *ways),)
 
     def side_lines(self) -> tuple[Line, ...]:
         """Everything that is known of the text."""
@@ -328,28 +345,43 @@ class SpecEditor(ViewScreen):
         return Draft(self.path, self.editing.true_text, self.read.stamp)
 
     def _settle_draft(self) -> None:
-        self.run_worker(self._write_draft(self.draft(), modified=self.modified), exit_on_error=True)
+        self.run_worker(self._write_draft(), exit_on_error=True)
 
-    async def _write_draft(self, draft: Draft, *, modified: bool) -> None:
-        problem = await asyncio.to_thread(self._kept.settle, draft, modified=modified)
-        if problem and problem != self._draft_told:
-            self._draft_told = problem
-            self.notice(f"! What you type is kept nowhere until you save it: {problem}.", Tone.WARN)
+    async def keep_draft(self) -> str:
+        """Write the draft now; gives why it could not be kept, empty where it was or need not be."""
+        draft, modified = self.draft(), self.modified
+        before, self._draft_problem = self._draft_problem, await asyncio.to_thread(self._kept.settle, draft, modified=modified)
+        if before and not self._draft_problem and modified:
+            self.notice("✓ What you typed is kept as a draft now.", Tone.GOOD)
         if modified and not self.modified:
             # It was saved, or taken back, while the draft was written.
             await asyncio.to_thread(self.drafts.forget, draft.path)
+        return self._draft_problem
 
-    async def _look_at_disk(self) -> None:
+    async def _write_draft(self) -> None:
+        before, problem = self._draft_problem, await self.keep_draft()
+        if problem and problem != before:
+            self.notice(f"! What you type is kept nowhere until you save it: {problem}.", Tone.WARN)
+
+    def _note_disk(self) -> None:
+        """See what the file is now. It reads from the disk."""
         try:
-            now = await asyncio.to_thread(stamp_of, self.path)
-        except TextFileError:
-            # It is told when it is saved: until then the text here is all that matters.
+            self.disk, self.disk_problem = stamp_of(self.path), ""
+        except TextFileError as error:
+            self.disk_problem = str(error).replace(str(self.path), self.path.name)
+
+    async def look_at_disk(self) -> None:
+        """See what became of the file: it is taken as it is now where nothing was typed, and the text is kept where no file has it."""
+        if self._draft_problem:
+            # There may be room for it again.
+            self._settle_draft()
+        before = (self.disk, self.disk_problem)
+        await asyncio.to_thread(self._note_disk)
+        if (self.disk, self.disk_problem) == before:
             return
-        if now == self.disk:
-            return
-        self.disk = now
-        if now != self.told_disk and now.exists and not self.modified:
+        if self.disk != self.told_disk and self.disk.exists and not self.disk_problem and not self._typed:
             await self._take_disk()
+        self._settle_draft()
         self.show()
 
     async def _take_disk(self) -> None:
@@ -366,6 +398,7 @@ class SpecEditor(ViewScreen):
         """The file is this one, and was just read or written."""
         self.path, self.read = path, read
         self.disk = self.told_disk = read.stamp
+        self.disk_problem = ""
 
     # Actions
 
@@ -442,11 +475,16 @@ class SpecEditor(ViewScreen):
         if self.modified and not await spec_saving.save(self):
             return
         if await edit_file(self, self.path):
-            await self._look_at_disk()
+            await self.look_at_disk()
 
     async def do_take_disk(self) -> None:
         """Show the file as it is on disk; the text here goes, after a question."""
-        if self.modified:
+        await asyncio.to_thread(self._note_disk)
+        if self.disk_problem or not self.disk.exists:
+            why = self.disk_problem or f"{self.path.name} is gone from the disk"
+            self.notice(f"! {why}: there is nothing to take. Your text is still here.", Tone.WARN)
+            return
+        if self._typed:
             question = Question(
                 f"Take {self.path.name} as it is on disk?",
                 (line("What you typed and did not save goes; undo brings it back while the editor is open."),),
@@ -455,7 +493,7 @@ class SpecEditor(ViewScreen):
             if not await self.app.push_screen_wait(ConfirmDialog(question)):
                 return
         await self._take_disk()
-        await asyncio.to_thread(self.drafts.forget, self.path)
+        await self.keep_draft()
         self.show()
 
     def do_spec_help(self) -> None:

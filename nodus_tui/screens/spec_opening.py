@@ -22,28 +22,36 @@ async def open_file(screen: ViewScreen, path: Path, *, example: bool = False) ->
     """Edit a file; where unsaved text of it was kept, ask which of the two."""
     drafts = Drafts(screen.services.drafts)
     draft = await asyncio.to_thread(drafts.find, path)
+    problem = ""
     try:
         read = await asyncio.to_thread(read_text, path)
     except TextFileError as error:
-        if draft is None or not isinstance(error, NoFileError):
+        if draft is None:
             screen.notice(f"! {error}.", Tone.BAD)
             return
         read = ReadText("")
-    if draft is None or draft.text == read.text:
+        problem = "" if isinstance(error, NoFileError) else str(error)
+    if draft is None or (draft.text == read.text and not problem):
         if draft is not None:
             await asyncio.to_thread(drafts.forget, path)
         _push(screen, path, read, read.text, example=example)
         return
-    text = await _chosen(screen, path, read, draft)
+    text = await _chosen(screen, path, read, draft, problem)
     if text is not None:
         if text is not draft.text:
             await asyncio.to_thread(drafts.forget, path)
+            if problem:
+                # There is no file to go on with.
+                return
         _push(screen, path, read, text, example=example)
 
 
-async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft) -> str | None:
+async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft, problem: str) -> str | None:
+    """The draft's text or the file's; None for neither. Of a file that has a problem only the draft can be edited."""
     lines = [line("Text of this file was typed and not saved.")]
-    if draft.base != read.stamp:
+    if problem:
+        lines.append(line(Span(f"! {problem}. What was typed can be saved under another name.", Tone.WARN)))
+    elif draft.base != read.stamp:
         lines.append(line(Span("~ The file is another by now than the one that was edited.", Tone.WARN)))
     there = read.stamp.exists
     answer = await screen.app.push_screen_wait(
@@ -51,7 +59,11 @@ async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft) 
             path.name,
             (
                 Choice(_DRAFT, "Go on with what was typed", "The draft; nothing is written before you save it."),
-                Choice(_FILE, "Open the file as it is" if there else "Begin anew", "What was typed is thrown away."),
+                Choice(
+                    _FILE,
+                    "Throw it away" if problem else "Open the file as it is" if there else "Begin anew",
+                    "What was typed is gone then.",
+                ),
             ),
             screen.services.now,
             lines=lines,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodus_tui.authoring.places import place_words
-from nodus_tui.authoring.text_file import NO_FILE, ChangedOnDiskError, Stamp, TextFileError, read_text, write_text
+from nodus_tui.authoring.text_file import NO_FILE, ChangedOnDiskError, NoFileError, Stamp, TextFileError, read_text, stamp_of, write_text
 from nodus_tui.screens.choice_list import Choice, ChoiceList
 from nodus_tui.view_state.cells import Tone, line
 from nodus_tui.view_state.proposals import Question
@@ -21,32 +21,26 @@ _SAVE, _KEEP, _DROP = "save", "keep", "drop"
 async def save(editor: "SpecEditor") -> bool:
     """Write the text to its file; gives whether it stands there."""
     path: Path | None = editor.path
-    expected: Stamp | None = editor.read.stamp
-    if editor.example:
-        path = await _asked_path(editor)
-        expected = None if path == editor.path else NO_FILE
+    expected = editor.read.stamp
+    why = await _why_elsewhere(editor)
+    if why:
+        path = await _asked_path(editor, why)
+        expected = editor.read.stamp if path == editor.path else NO_FILE
     if path is None:
         editor.notice("Nothing was saved.", Tone.MUTED)
         return False
     text = editor.editing.true_text
     data = editor.read.data(text)
     try:
-        try:
-            await asyncio.to_thread(write_text, path, data, expected=expected)
-        except ChangedOnDiskError as error:
-            question = Question(
-                f"Overwrite {path.name}?",
-                (line(f"{error}: somebody else's text is in it now, and would go."),),
-                "Overwrite",
-            )
-            if not await editor.app.push_screen_wait(ConfirmDialog(question)):
-                editor.notice("Nothing was saved; your text is still here.", Tone.WARN)
-                return False
-            await asyncio.to_thread(write_text, path, data, expected=None)
+        if not await _written(editor, path, data, expected):
+            editor.notice("Nothing was saved; your text is still here.", Tone.WARN)
+            return False
         # What stands there now: line ends that were added belong to the file from now on.
         read = await asyncio.to_thread(read_text, path)
     except TextFileError as error:
-        editor.notice(f"! {error}. Your text is still here, and kept as a draft.", Tone.BAD)
+        unkept = await editor.keep_draft()
+        kept = f"but in no file, and in no draft: {unkept}" if unkept else "and kept as a draft"
+        editor.notice(f"! {error}. Your text is still here, {kept}.", Tone.BAD)
         return False
     before = editor.path
     editor.now_is(path, read if read.text == text else replace(read, text=text))
@@ -58,7 +52,37 @@ async def save(editor: "SpecEditor") -> bool:
     return True
 
 
-async def _asked_path(editor: "SpecEditor") -> Path | None:
+async def _written(editor: "SpecEditor", path: Path, data: bytes, expected: Stamp) -> bool:
+    """Write it; where somebody else's text would go, only after a question. Raises TextFileError."""
+    while True:
+        try:
+            await asyncio.to_thread(write_text, path, data, expected=expected)
+        except ChangedOnDiskError as error:
+            # What was asked about is overwritten, and nothing that comes meanwhile. In a file that is gone there is nothing to ask about.
+            expected = await asyncio.to_thread(stamp_of, path)
+            lines = (line(f"{error}: somebody else's text is in it now, and would go."),)
+            if expected.exists and not await editor.app.push_screen_wait(
+                ConfirmDialog(Question(f"Overwrite {path.name}?", lines, "Overwrite"))
+            ):
+                return False
+        else:
+            return True
+
+
+async def _why_elsewhere(editor: "SpecEditor") -> str:
+    """Why the text cannot go into its own file without another word; empty where it can."""
+    if editor.example:
+        return "This is one of the examples: your copy goes into your own folder."
+    try:
+        await asyncio.to_thread(read_text, editor.path)
+    except NoFileError:
+        return ""
+    except TextFileError as error:
+        return f"{error}. Your text can go into another file."
+    return ""
+
+
+async def _asked_path(editor: "SpecEditor", why: str) -> Path | None:
     folder = editor.services.folder
 
     def place(typed: str) -> Path:
@@ -72,13 +96,14 @@ async def _asked_path(editor: "SpecEditor") -> Path | None:
         except (OSError, RuntimeError, ValueError) as error:
             return f"That is no place on this machine: {error}"
 
-    lines = (line("This is one of the examples: your copy goes into your own folder. A file that is there already is asked about."),)
+    lines = (line(f"{why} A file that is there already is asked about."),)
     answer = await editor.app.push_screen_wait(PromptDialog("Save as", lines, value=editor.path.name, problem=problem))
     return None if answer is None else place(answer[0])
 
 
 async def may_leave(editor: "SpecEditor") -> bool:
     """Whether the editor can be closed: asks what becomes of a text that is not saved."""
+    await editor.look_at_disk()
     if not editor.modified:
         # The view below looks for drafts as soon as it is seen.
         await asyncio.to_thread(editor.drop)

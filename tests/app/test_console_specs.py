@@ -217,7 +217,7 @@ async def test_a_file_that_changed_on_disk_is_taken_where_nothing_is_typed(folde
     async with console(ScriptedBackend()) as (app, pilot):
         editor = await editing(app, pilot)
         (folder / "agent.yaml").write_text(GOOD + "# theirs\n", encoding="utf-8")
-        await editor._look_at_disk()
+        await editor.look_at_disk()
         await settled(app, pilot)
         assert editor.editing.true_text == GOOD + "# theirs\n"
         assert "was changed on disk" in screen_text(app)
@@ -229,7 +229,7 @@ async def test_a_file_that_changed_on_disk_is_neither_taken_nor_overwritten_unas
         editor = await editing(app, pilot)
         await press(app, pilot, "ctrl+end", *"# mine")
         file.write_text(GOOD + "# theirs\n", encoding="utf-8")
-        await editor._look_at_disk()
+        await editor.look_at_disk()
         await settled(app, pilot)
         assert "agent.yaml has changed on disk; your text is not touched." in screen_text(app)
         await press(app, pilot, "ctrl+o")

@@ -188,6 +188,7 @@ class NodusApp(App[int], inherit_bindings=False):
         playback = self.services.playback()
         return Situation(
             viewer=self.info is not None and self.info.role == "viewer",
+            unknown=self.info is None,
             browser=self.in_browser,
             recording=playback.of if playback is not None else "",
             keys=self._keys,

@@ -1,12 +1,16 @@
 """Who may only look is offered nothing else: no key in the footer, the palette or a sentence that would be refused."""
 
+import asyncio
 import re
 
 import pytest
-from console_driver import console, settled
+from console_driver import console, press, screen_lines, screen_text, settled
+from console_records import every_kind_of_run, group
 from console_stops import STOPS
+from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import NodusApp
+from nodus_tui.contract.backend import BackendInfo
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.key_actions import action_by_id, actions_of, refusal
 from nodus_tui.widgets.key_bar import key_line
@@ -44,3 +48,23 @@ async def test_nothing_is_offered_that_would_be_refused(place: str) -> None:
             assert not any(action.changes for action in actions_of(view, situation))
             footer = {span.does for span in key_line(view, 300, situation=situation)}
             assert footer.isdisjoint(f"do('{action.id}')" for action in actions_of(view) if action.changes)
+
+
+async def test_while_it_is_not_known_who_looks_on_nothing_that_changes_is_offered() -> None:
+    class Slow(ScriptedBackend):
+        async def info(self, *, probe: bool = False) -> BackendInfo:
+            await answers.wait()
+            return await super().info(probe=probe)
+
+    answers = asyncio.Event()
+    backend = Slow([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(160, 45)) as (app, pilot):
+        assert "group cap" not in screen_lines(app)[-1]
+        await press(app, pilot, "E")
+        assert "Whether you may change anything is not known yet" in screen_text(app)
+        answers.set()
+        await settled(app, pilot)
+        assert "group cap" in screen_lines(app)[-1]
+        await press(app, pilot, "E")
+        assert "New cap of" in screen_text(app)
+    assert backend.acted == []

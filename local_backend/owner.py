@@ -14,6 +14,7 @@ from local_backend.reading import POLL_SECONDS
 from local_backend.requests import Requests
 from local_backend.rooms import Rooms
 from local_backend.scheduling.endings import StopOrder
+from local_backend.work_log import WorkLog, log_answer, log_refusal
 from local_backend.working import Working
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -41,6 +42,7 @@ class Owner:
         self.working: Working | None = None
         """All that works here; None while this process does not hold the lock."""
         rooms.store.on_commit(self._wake_sweeps)
+        self._work_log = WorkLog(rooms.store)
         self._keeper: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         """One owning at a time; held while the lock is taken for a single request."""
@@ -138,6 +140,7 @@ class Owner:
                 if seen != version:
                     version = seen
                     await self._answer_others()
+                await self._work_log.look()
                 told = ""
             except NodusError as error:
                 if error.detail != told:
@@ -213,7 +216,13 @@ class Owner:
     async def _do(self, form: str, payload: str, author: str) -> str:
         if self.working is None:
             raise NodusError(ErrorCode.UNAVAILABLE, "the scheduler of this workspace has just stopped; ask again")
-        return await self.working.do(form, payload, author)
+        try:
+            answer = await self.working.do(form, payload, author)
+        except NodusError as error:
+            log_refusal(form, author, error.detail)
+            raise
+        log_answer(form, author, answer)
+        return answer
 
     # Stopping.
 

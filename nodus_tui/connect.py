@@ -242,24 +242,30 @@ async def _replaced(
     """An idle scheduler of an older version, configuration or key makes room for a new one; one at work is left alone, and told of."""
     if _newer(record.version):
         return record
-    if await _idle(attached_to(scheduler, record, waiting)):
+    from nodus_tui.remote.holding import held_words  # noqa: PLC0415 - see above
+
+    held = await _held(attached_to(scheduler, record, waiting))
+    if not held:
         await scheduler.stop()
         return None
     what = (
         f"version {record.version}" if _newer(__version__, than=record.version) else "the configuration and keys that it was started with"
     )
-    tell(f"the scheduler is at work with {what}; `nodus-tui scheduler restart` hands its work over to a new one")
+    tell(
+        f"the scheduler is at work with {what}, and is not replaced while it holds {held_words(held)}; `nodus-tui scheduler restart` hands "
+        "its work over to a new one"
+    )
     return record
 
 
-async def _idle(backend: RemoteBackend) -> bool:
+async def _held(backend: RemoteBackend) -> list[str]:
+    """What it is needed for; where it cannot tell, that is told."""
+    from nodus_tui.remote.holding import held_by  # noqa: PLC0415 - see above
+
     async with backend:
         with suppress(NodusError):
-            snapshot = await backend.snapshot()
-            # Jobs go on without their scheduler; sandboxes end with it.
-            rests = all(group.status is None or group.status.phase.at_rest for group in snapshot.groups)
-            return rests and all(box.status is None or box.status.ended for box in snapshot.sandboxes)
-    return False
+            return held_by(await backend.snapshot())
+    return ["work that it could not be asked about"]
 
 
 async def open_backend(options: BackendOptions) -> Backend:

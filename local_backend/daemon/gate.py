@@ -231,14 +231,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _is_no_news(scope: Scope, status: int) -> bool:
-    """What is asked all the time, by consoles whether we still answer and what the log says, by editors of specs what a text would do and
-    cost, by terminals with each key: the log is for what else was done. A text that is being written is often wrong.
+    """What changes nothing and is asked all the time, by consoles and by whoever reads, by editors of specs what a text would do and cost,
+    by terminals with each key: the log is for what else was done. A text that is being written is often wrong.
     """
     path: str = scope["path"]
     if path == f"{PREFIX}/estimate" or is_dry_run(scope["method"], path, scope["query_string"].decode("latin-1")):
         return status in {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
-    asked = scope["method"] == "GET" and path in {f"{PREFIX}/info", f"{PREFIX}/scheduler"}
-    return status == HTTPStatus.OK and (asked or ("/exec/" in path and path.endswith(("/input", "/output"))))
+    return status == HTTPStatus.OK and (scope["method"] == "GET" or ("/exec/" in path and path.endswith(("/input", "/output"))))
 
 
 def _shown(path: str) -> str:

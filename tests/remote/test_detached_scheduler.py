@@ -115,6 +115,8 @@ async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> N
     assert (told["pid"], told["socket"], told["version"]) == (record.pid, record.socket, record.version)
     assert told["startedAt"] == record.to_document()["startedAt"]
     assert told["activeRuns"] == 2
+    assert told["holds"] == ["group hello (Running)"]
+    assert call("status")[1].endswith("2 runs at work in 1 group\nunfinished: group hello (Running)\n")
     assert call("start")[0] == 0
     assert place.record() == record
     place.config.write_text(place.config.read_text(encoding="utf-8") + "scheduler: {stopGrace: 1s}\n", encoding="utf-8")
@@ -207,9 +209,19 @@ async def test_an_idle_one_is_replaced_when_the_configuration_or_a_key_changed_a
     assert "secret-value" not in (place.home / RECORD_NAME).read_text(encoding="utf-8")
     busy = place.called("apply", "-f", place.spec("four", family="slow"), env={"OTHER_API_KEY": "secret-value"})
     assert busy.returncode == 0
+    await place.group_when("four", going(3))
     place.config.write_text(place.config.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
     told = place.called("apply", "-f", place.spec("five", family="slow"))
-    assert "scheduler restart" in told.stderr
+    assert "is not replaced while it holds group four (Running); `nodus-tui scheduler restart`" in told.stderr
+    waited_for = (
+        "group/three: Completed; 3 of 3 scored; pass rate",
+        "AgentGroup four created",
+        "group/four: Running",
+    )
+    while not all(words in (log := place.called("scheduler", "logs").stdout) for words in waited_for):  # Written down soon after.
+        await asyncio.sleep(0.05)
+    assert "apply by " in log
+    assert "GET /v1/" not in log
     assert place.record() == second
 
 

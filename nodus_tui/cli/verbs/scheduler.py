@@ -12,14 +12,14 @@ from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
-from nodus_tui.cli.targets import all_of
 from nodus_tui.connect import attached_to, chosen_way, local_scheduler
-from nodus_tui.contract.backend import Backend, Query
+from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.scheduler import SchedulerRecord
 from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, SchedulerLog
+from nodus_tui.remote.holding import held_by, held_words
 from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.text import safe_text
 
@@ -39,13 +39,13 @@ def status(output: str) -> int:
     """Whether it runs, since when, and how many runs are at work. Exit 4 when none runs."""
     scheduler = _scheduler()
     record = scheduler.running()
-    groups: tuple[AgentGroup, ...] = ()
+    snapshot = Snapshot(cursor=0)
     if record is not None:
         try:
-            groups = asyncio.run(_groups(scheduler, record))
+            snapshot = asyncio.run(_snapshot(scheduler, record))
         except NodusError as error:
             say(f"what it works on is not known: {error.detail}")
-    _show(scheduler, record, groups, output)
+    _show(scheduler, record, snapshot, output)
     return Exit.DONE if record is not None else Exit.INFRASTRUCTURE
 
 
@@ -118,9 +118,9 @@ def _scheduler() -> LocalScheduler:
     return found
 
 
-async def _groups(scheduler: LocalScheduler, record: SchedulerRecord) -> tuple[AgentGroup, ...]:
+async def _snapshot(scheduler: LocalScheduler, record: SchedulerRecord) -> Snapshot:
     async with attached_to(scheduler, record, say) as backend:
-        return tuple(each for each in await all_of(backend, "AgentGroup", Query()) if isinstance(each, AgentGroup))
+        return await backend.snapshot()
 
 
 async def _start(scheduler: LocalScheduler, output: str) -> int:
@@ -128,7 +128,7 @@ async def _start(scheduler: LocalScheduler, output: str) -> int:
     if record is None:
         say("another process does this workspace's work itself (--in-process): none is started beside it")
         return Exit.INFRASTRUCTURE
-    _show(scheduler, record, await _groups(scheduler, record), output)
+    _show(scheduler, record, await _snapshot(scheduler, record), output)
     return Exit.DONE
 
 
@@ -161,14 +161,15 @@ def _stays(job: Job, status: JobStatus) -> bool:
     return status.phase in {"Running", "Serving"} and not unused
 
 
-def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tuple[AgentGroup, ...], output: str) -> None:
+def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, snapshot: Snapshot, output: str) -> None:
+    groups, held = snapshot.groups, held_by(snapshot)
     active = sum(group.status.going for group in groups if group.status is not None)
     if output == "json":
         document: dict[str, JsonValue] = {"running": record is not None, "pid": None, "socket": None, "version": None, "startedAt": None}
         if record is not None:
             told = record.to_document()
             document |= {name: told[name] for name in ("pid", "socket", "version", "startedAt")}
-        emit(json_text(document | {"activeRuns": active, "home": str(scheduler.home), "log": str(scheduler.log)}))
+        emit(json_text(document | {"activeRuns": active, "holds": [*held], "home": str(scheduler.home), "log": str(scheduler.log)}))
         return
     if record is None:
         emit(f"no scheduler runs for {safe_text(str(scheduler.home))}; the verbs that work and the console start one")
@@ -180,5 +181,6 @@ def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, groups: tup
     going = sum(bool(group.status and group.status.going) for group in groups)
     emit(
         f"process {record.pid}, version {record.version}, for {minutes // 60} h {minutes % 60} min, on {safe_text(record.socket)}\n"
-        f"{active} run{'' if active == 1 else 's'} at work in {going} group{'' if going == 1 else 's'}"
+        f"{active} run{'' if active == 1 else 's'} at work in {going} group{'' if going == 1 else 's'}\n"
+        f"{f'unfinished: {held_words(held)}' if held else 'nothing is unfinished'}"
     )

@@ -9,7 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
+from nodus_tui.view_state.cells import Span, Tone, line, muted
 from nodus_tui.view_state.filter_fields import Fields
 from nodus_tui.view_state.filtering import Filter, completed, filter_help, parse_filter
 from nodus_tui.view_state.wrapping import clipped
@@ -126,7 +126,3 @@ class FilterBar(Vertical):
             entry.cursor_position = cursor
         elif len(names) > 1:
             self._hint(muted(" ".join(names)))
-
-    def words(self) -> Line:
-        """The filter that holds, for the status line."""
-        return line(Span(f"/{self.active.text}", Tone.KEY)) if self.active is not None else ()

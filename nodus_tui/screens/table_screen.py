@@ -211,12 +211,11 @@ class TableScreen(RowsScreen, Generic[Item]):
         return (self.VIEW.value,)
 
     def status_parts(self) -> tuple[Line, ...]:
-        """The filter, where the cursor is, and that what is shown is old."""
+        """What is picked, where the cursor is, and that what is shown is old. A filter that is kept stands in its own line."""
         problem = self.problem()
         return (
             line(Span(f"! {problem}", Tone.WARN)) if problem and len(self.source.rows) else (),
             self.picked_words(),
-            self.part("filter", FilterBar).words(),
             line(muted(self.table.place_text)) if len(self.source.rows) else (),
         )
 

@@ -22,6 +22,11 @@ def short_usd(amount: Decimal) -> str:
     return f"<{display_usd(_SMALL_USD)}" if 0 < amount < _SMALL_USD else display_usd(amount)
 
 
+def reward_text(reward: float) -> str:
+    """A reward, or the mean of some, in the same digits wherever it stands: `0.6304`."""
+    return f"{reward:.4g}"
+
+
 def span_text(seconds: float) -> str:
     """A span of time in its two largest units: `8s`, `3m`, `1h05m`, `2d03h`. Coarse above a minute, so that it rarely changes."""
     whole = max(0, int(seconds))

@@ -12,7 +12,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.campaigns import can_forecast, group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.figures import clock_text, segments, short_usd
+from nodus_tui.view_state.figures import clock_text, reward_text, segments, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
 from nodus_tui.view_state.group_load import load_of
@@ -190,7 +190,7 @@ class GroupState:
             lines = [*self.progress_lines(width)[:1], *money_lines(self.group, width)[-1:]]
         rate = [line(strong(pass_rate_words(status)))]
         if status.mean_reward is not None:
-            rate.append(line(muted(f"mean reward {status.mean_reward:.3f}")))
+            rate.append(line(muted(f"mean reward {reward_text(status.mean_reward)}")))
         lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
         if not low and (roomy or status.phase is GroupPhase.RUNNING):
             lines += self._pace_lines(status, width, now)

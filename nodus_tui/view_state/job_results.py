@@ -16,7 +16,7 @@ from nodus_tui.statistics.scores import COVERAGE, MEAN_REWARD, environment_text,
 from nodus_tui.view_state.any_job import job_status, what_line
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING
+from nodus_tui.view_state.figures import NOTHING, reward_text
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.jobs import cap_of, cost_now
@@ -129,7 +129,7 @@ JUDGED_COLUMNS: tuple[Column[JudgedTask], ...] = (
         "reward",
         "REWARD",
         6,
-        lambda row, _now: line(NOTHING if row.reward is None else f"{row.reward:.3g}"),
+        lambda row, _now: line(NOTHING if row.reward is None else reward_text(row.reward)),
         lambda row: row.reward,
         right=True,
         measure=Measure.COUNT,

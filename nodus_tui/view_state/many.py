@@ -107,18 +107,24 @@ def kill_groups(groups: Sequence[AgentGroup]) -> Plan:
     fit = [group for group in groups if not status_of(group).phase.ended]
     statuses = [status_of(group) for group in fit]
     pending, going = sum(each.pending for each in statuses), sum(each.going for each in statuses)
-    reserved = _total([money_parts(each.money).reserved for each in statuses])
+    reserved = sum((money_parts(each.money).reserved for each in statuses), Decimal(0))
     spent, verdicts = _total([each.money.model_usd for each in statuses]), sum(each.coverage.scored for each in statuses)
     lines = (
         line(strong(f"{pending} of {sum(each.coverage.total for each in statuses)} cases"), " have not ended; they stay unscored."),
         line(f"{counted(going, 'run')} going: calls in flight are charged their worst case." if going else "No run is going."),
-        line(f"{reserved} that is still set aside is freed, less what those calls are charged."),
+        *_freed(reserved, going),
         line(muted(f"{verdicts} verdicts and {spent} of spend are kept.")),
     )
     plan = _plan("Kill", "group", [group.name for group in fit], len(groups), lines, "ended already")
     # What matters is how many cases end with them.
     typed = str(len(fit)) if max(len(fit), pending) >= TYPE_COUNT_FROM else ""
     return Plan(plan.names, Question(plan.question.title, plan.question.lines, plan.question.go, typed))
+
+
+def _freed(reserved: Decimal, going: int) -> tuple[Line, ...]:
+    """What of the caps is free again; nothing where nothing is set aside."""
+    less = ", less what those calls are charged" if going else ""
+    return (line(f"{short_usd(reserved)} that is still set aside is freed{less}."),) if reserved else ()
 
 
 def retry_groups(groups: Sequence[AgentGroup], unscored: Sequence[int]) -> Plan:

@@ -64,7 +64,11 @@ def shorter_pass_rate_cells(status: Rated) -> tuple[Line, ...]:
         return (line(rate, muted(" no SE "), coverage),)
     low, high = status.ci95
     ends = f"{100 * low:.0f}–{100 * high:.0f}"
-    return (line(rate, f" [{ends}] ", coverage), line(rate, f" {ends} ", coverage), line(strong(f"{ends}%"), " ", coverage))
+    return (
+        line(rate, f" [{ends}] ", coverage),
+        line(strong(f"{100 * status.pass_rate:.0f}"), f"[{ends}] ", coverage),
+        line(strong(f"{ends}%"), " ", coverage),
+    )
 
 
 def honesty_marks(*, simulated: bool, notional: bool, weaker_grader: bool = False) -> Line:

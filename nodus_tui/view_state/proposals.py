@@ -46,12 +46,12 @@ def _runs(count: int) -> str:
 def kill_group_question(group: AgentGroup) -> Question:
     """Ending a whole group."""
     status = status_of(group)
+    reserved = money_parts(status.money).reserved
+    less = ", less what calls in flight are charged" if status.going else ""
     lines = [
         line(strong(f"{status.pending} of {status.coverage.total} cases"), " have not ended; they stay unscored."),
         line(f"{_runs(status.going)} going: a call in flight is charged its worst case." if status.going else "No run is going."),
-        line(
-            f"{display_usd(money_parts(status.money).reserved)} that is still set aside is released, less what calls in flight are charged."
-        ),
+        *((line(f"{display_usd(reserved)} that is still set aside is freed{less}."),) if reserved else ()),
         line(muted(f"{status.coverage.scored} verdicts and {display_usd(status.money.model_usd)} of spend are kept.")),
     ]
     typed = str(status.pending) if status.pending >= TYPE_COUNT_FROM else ""

@@ -11,7 +11,7 @@ from nodus_tui.statistics.coverage import cost_each
 from nodus_tui.statistics.pass_rate import TaskCount, summary_of_counts
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text
+from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text, reward_text
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import pass_rate_cell, shorter_pass_rate_cells
@@ -154,7 +154,7 @@ def _correct_cost(task: TaskCases) -> Line:
 
 
 def _reward(task: TaskCases, _now: datetime) -> Line:
-    return line(NOTHING if task.reward is None else f"{task.reward:.3g}")
+    return line(NOTHING if task.reward is None else reward_text(task.reward))
 
 
 def _seconds(task: TaskCases) -> float | None:
@@ -274,7 +274,7 @@ def case_lines(task: TaskCases, now: datetime, choose: Line) -> tuple[Line, ...]
             if len(task.runs) > 1
             else (),
             line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)),
-            line(f"reward {status.reward:.3g}") if status.reward is not None else (),
+            line(f"reward {reward_text(status.reward)}") if status.reward is not None else (),
             money_of(status.cost_usd, cap, unconfirmed=bool(status.unconfirmed_usd)) if cap is not None else (),
             line(muted(run.name)),
         )

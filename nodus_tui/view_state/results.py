@@ -13,7 +13,7 @@ from nodus_tui.statistics.format import interval_words, pass_rate_text
 from nodus_tui.statistics.pass_rate import PassRateSummary, summary_of_counts
 from nodus_tui.view_state.campaigns import group_title, group_why, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.figures import clock_text, percent_text, short_usd
+from nodus_tui.view_state.figures import clock_text, percent_text, reward_text, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
@@ -217,7 +217,7 @@ class ResultsState:
             total=summary.total,
             ended=status_of(group).phase.ended,
         )
-        reward = line(muted(f"mean reward {summary.mean_reward:.4g}")) if summary.mean_reward is not None else ()
+        reward = line(muted(f"mean reward {reward_text(summary.mean_reward)}")) if summary.mean_reward is not None else ()
         lines = [_labelled("pass", joined((line(strong(rate)), reward)))]
         interval = interval_words(summary.ci95, summary.ci_method, summary.standard_error_method)
         if interval:

@@ -7,7 +7,7 @@ from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSandbox, Transcript
 from nodus_tui.view_state.call_columns import CALL_COLUMNS
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, share, short_usd, span_text
+from nodus_tui.view_state.figures import bar, clock_text, count_text, exact_span_text, reward_text, share, short_usd, span_text
 from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_of
@@ -99,7 +99,7 @@ class RunState:
             (
                 sign.spans(),
                 verdict_line(status) if status.phase.ended else (),
-                line(muted("reward "), f"{status.reward:g}") if graded and (width >= ROOMY or status.reward not in {0, 1}) else (),
+                line(muted("reward "), reward_text(status.reward)) if graded and (width >= ROOMY or status.reward not in {0, 1}) else (),
                 honesty_marks(simulated=status.simulated, notional=notional),
                 line(muted("ran "), _ran_text(run, now)),
                 line(muted("turns "), str(status.turns), muted(f"/{status.max_turns}") if status.max_turns else ""),

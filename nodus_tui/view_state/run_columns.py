@@ -10,7 +10,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import until_text
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, column_span_text, count_text, seconds_between, share
+from nodus_tui.view_state.figures import NOTHING, bar, clock_text, column_span_text, count_text, reward_text, seconds_between, share
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
@@ -175,6 +175,10 @@ def _queued_cell(run: AgentRun, now: datetime) -> Line:
     return line(muted(column_span_text(queue_seconds(run, now), going=waits)))
 
 
+def _reward_cell(status: AgentRunStatus) -> Line:
+    return line(NOTHING) if status.reward is None else line(reward_text(status.reward))
+
+
 def _verdict_sort(run: AgentRun) -> int | None:
     verdict = run_status(run).verdict
     return None if verdict is None else _VERDICT_ORDER[verdict]
@@ -304,7 +308,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         "reward",
         "REWARD",
         6,
-        lambda run, _now: line(NOTHING) if run_status(run).reward is None else line(f"{run_status(run).reward:.3f}"),
+        lambda run, _now: _reward_cell(run_status(run)),
         lambda run: run_status(run).reward,
         priority=10,
         right=True,

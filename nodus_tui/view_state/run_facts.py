@@ -9,7 +9,7 @@ from nodus_tui.contract.resources.agent import AgentSandbox
 from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus, Transcript
 from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.view_state.devices import hardware_words, until_words
-from nodus_tui.view_state.figures import exact_span_text
+from nodus_tui.view_state.figures import exact_span_text, reward_text
 from nodus_tui.view_state.run_times import time_parts, time_words
 
 Pairs = list[tuple[str, str]]
@@ -48,7 +48,8 @@ def _run(run: AgentRun, transcript: Transcript | None, now: datetime | None, mom
         ("Taken over", "" if status.current else "yes: another attempt stands for this case"),
         (
             "Verdict",
-            (status.verdict.value if status.verdict else "none") + ("" if status.reward is None else f", reward {status.reward:.4g}"),
+            (status.verdict.value if status.verdict else "none")
+            + ("" if status.reward is None else f", reward {reward_text(status.reward)}"),
         ),
         ("Cost", cost + (" (simulated)" if status.simulated else "")),
         ("Tokens", f"{status.input_tokens:,} in, {status.output_tokens:,} out"),

@@ -170,7 +170,7 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         "AGE",
         6,
         lambda sweep, now: line(muted(age_text(sweep_status(sweep).created_at, now))),
-        lambda sweep: sweep_status(sweep).created_at.timestamp(),
+        lambda sweep: -sweep_status(sweep).created_at.timestamp(),
         priority=4,
         right=True,
     ),
@@ -191,7 +191,7 @@ class SweepsState:
     """All sweeps, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True, searchable=searchable_sweep, asks=("state", "cost"))
+        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", searchable=searchable_sweep, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

@@ -29,7 +29,7 @@ def test_killing_a_group_says_what_ends_and_what_stays() -> None:
     question = kill_group_question(group())
     assert "58 of 100 cases" in text(question)
     assert "10 runs going" in text(question)
-    assert "$0.50 that is still set aside is released" in text(question)
+    assert "$0.50 that is still set aside is freed" in text(question)
     assert "40 verdicts and $1.00" in text(question)
     assert question.typed == "58"
     assert kill_group_question(group(tasks=20, pending=3)).typed == ""

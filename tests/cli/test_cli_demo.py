@@ -46,7 +46,8 @@ def test_the_simulated_campaign_ends_and_starts_anew_each_time(nodus: Nodus) -> 
 
 
 def test_the_user_s_own_workspace_is_left_alone(workspace: Workspace, nodus: Nodus) -> None:
-    nodus("demo", "--simulated-only", "--small", "-q")
+    done = nodus("demo", "--simulated-only", "--small", "-q")
+    assert f"NODUS_HOME={workspace.home / 'demo'} nodus-tui get groups" in done.stderr, "where its own is"
     assert not (workspace.home / "nodus.db").exists()
     assert json.loads(nodus("get", "groups", "--json").stdout) == []
 

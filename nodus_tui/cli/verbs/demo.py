@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from shlex import quote
 
 import click
 
@@ -53,11 +54,17 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
             if kit.problem:
                 say(f"the real campaign is missing: {kit.problem}")
             if alone:
-                return runner.run(_headless(kit, output, quiet=quiet)) if kit.campaigns else Exit.INFRASTRUCTURE
-            runner.run(_launch_all(kit))
-            from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here
+                ended = runner.run(_headless(kit, output, quiet=quiet)) if kit.campaigns else Exit.INFRASTRUCTURE
+            else:
+                runner.run(_launch_all(kit))
+                from nodus_tui.opening import run_console  # noqa: PLC0415 - the screen library is loaded only here
 
-            return run_console(_options(kit), starts_anew=True)
+                ended = run_console(_options(kit), starts_anew=True)
+            if kit.campaigns:
+                say(
+                    f"the demonstration has a workspace of its own; to look at it again: NODUS_HOME={quote(str(kit.home))} nodus-tui get groups"
+                )
+            return ended
         finally:
             runner.run(kit.aclose())
 

@@ -99,7 +99,9 @@ class RunState:
             (
                 sign.spans(),
                 verdict_line(status) if status.phase.ended else (),
-                line(muted("reward "), reward_text(status.reward)) if graded and (width >= ROOMY or status.reward not in {0, 1}) else (),
+                line(muted("reward "), reward_text(status.reward))
+                if status.reward is not None and (width >= ROOMY or status.reward not in {0, 1})
+                else (),
                 honesty_marks(simulated=status.simulated, notional=notional),
                 line(muted("ran "), _ran_text(run, now)),
                 line(muted("turns "), str(status.turns), muted(f"/{status.max_turns}") if status.max_turns else ""),

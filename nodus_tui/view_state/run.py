@@ -94,7 +94,6 @@ class RunState:
             return ()
         run, status = self.run, run_status(self.run)
         sign = run_sign(status.phase, status.reason)
-        graded = status.reward is not None
         state = joined(
             (
                 sign.spans(),

@@ -18,7 +18,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
 from nodus_tui.contract.http import HEARTBEAT_SECONDS, IDEMPOTENCY_HEADER, PREFIX, PROBLEM_TYPE, VERSION_HEADER
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.versions import skew_note
-from nodus_tui.remote.wire import LostError, Params, Reply, Request, Wire, body_of
+from nodus_tui.remote.wire import MOST_BYTES, LostError, Params, Reply, Request, TooLargeError, Wire, body_of
 
 READ_SECONDS = 60.0
 """How long the server may say nothing before an answer counts as lost; it is then asked for again."""
@@ -156,10 +156,11 @@ class Channel:
         waits_seconds: float = 0,
     ) -> bytes:
         async def once() -> bytes:
-            with self._awaited(SILENT_SECONDS + waits_seconds):
-                return await self._once(method, path, params, headers or {}, body, read_seconds)
+            return await self._once(method, path, params, headers or {}, body, read_seconds)
 
-        return await self._insisting(once, acting=method == "POST")
+        # Tries that fail at once are waited for as one that stays silent is.
+        with self._awaited(SILENT_SECONDS + waits_seconds):
+            return await self._insisting(once, acting=method == "POST")
 
     async def _insisting(self, once: Callable[[], Awaitable[Given]], *, acting: bool) -> Given:
         """What one try gives, after as many as it takes."""
@@ -206,7 +207,7 @@ class Channel:
     async def _once(self, method: str, path: str, params: Params, headers: Mapping[str, str], body: Body, read_seconds: float) -> bytes:
         reply = await self._open().send(Request(method, PREFIX + path, params, headers, _content(body), read_seconds))
         try:
-            content = await body_of(reply)
+            content = await self._body(reply)
         finally:
             await reply.aclose()
         self.heard()
@@ -226,7 +227,8 @@ class Channel:
             stack = AsyncExitStack()
             return stack, await stack.enter_async_context(self.stream(method, path, params, silence_seconds=silence_seconds))
 
-        stack, pieces = await self._insisting(once, acting=method == "POST")
+        with self._awaited(SILENT_SECONDS):
+            stack, pieces = await self._insisting(once, acting=method == "POST")
         async with stack:
             try:
                 yield pieces
@@ -244,7 +246,7 @@ class Channel:
             reply = await self._open().send(Request(method, PREFIX + path, params, headers or {}, read_seconds=silence_seconds))
         try:
             self.heard()
-            content = await body_of(reply) if reply.status != _OK else b""
+            content = await self._body(reply) if reply.status != _OK else b""
             self._check(reply, content)
             async with aclosing(self._pieces(reply)) as pieces:
                 yield pieces
@@ -261,6 +263,12 @@ class Channel:
                     return
                 self.heard()
                 yield piece
+
+    async def _body(self, reply: Reply) -> bytes:
+        try:
+            return await body_of(reply)
+        except TooLargeError as error:
+            raise self.unreachable(f"it sends more than {MOST_BYTES >> 20} MiB, which no answer has") from error
 
     def _open(self) -> Wire:
         if self._wire is None:

@@ -68,8 +68,10 @@ class LocalScheduler:
         import psutil  # noqa: PLC0415 - see process
 
         process = self.process(record)
+        if process is None:
+            return f"the scheduler (process {record.pid}) has ended: waiting for the one after it to answer"
         waiting = f"waiting for the scheduler (process {record.pid}) to answer"
-        if process is not None and process.status() == psutil.STATUS_STOPPED:
+        if process.status() == psutil.STATUS_STOPPED:
             return f"{waiting}: that process is stopped; `kill -CONT {record.pid}` lets it go on"
         return waiting
 

@@ -104,7 +104,8 @@ class SocketReply:
                 return
             async for piece in self._exactly(size):
                 yield piece
-            await self._soon(self._reader.readexactly(2))
+            if await self._soon(self._reader.readexactly(2)) != b"\r\n":
+                raise LostError("what comes is no answer of an API")
 
     async def _exactly(self, count: int) -> AsyncGenerator[bytes, None]:
         while count:

@@ -4,10 +4,14 @@
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
 
 CONNECT_SECONDS = 5.0
+_MOST_DIGITS = 20
+MOST_BYTES = 256 << 20
+"""Of an answer that is taken as a whole: many times what the largest page has. What may be larger is read in pieces."""
 
 Params = Sequence[tuple[str, str]]
 
@@ -19,6 +23,10 @@ class LostError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.timed_out = timed_out
+
+
+class TooLargeError(Exception):
+    """An answer is larger than any that is asked for: another try would be the same again."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,17 @@ class Wire(Protocol):
         ...
 
 
-async def body_of(reply: Reply) -> bytes:
-    """The whole body. Raises as `Reply.pieces`."""
-    return b"".join([piece async for piece in reply.pieces()])
+async def body_of(reply: Reply, most_bytes: int = MOST_BYTES) -> bytes:
+    """The whole body. Raises as `Reply.pieces`, and TooLargeError as soon as it is known to be larger than that."""
+    told = reply.header("Content-Length")
+    # A length of more digits than Python reads is no number to it.
+    if told.isascii() and told.isdigit() and (len(told) > _MOST_DIGITS or int(told) > most_bytes):
+        raise TooLargeError
+    pieces, count = [], 0
+    async with aclosing(reply.pieces()) as coming:
+        async for piece in coming:
+            count += len(piece)
+            if count > most_bytes:
+                raise TooLargeError
+            pieces.append(piece)
+    return b"".join(pieces)

@@ -3,8 +3,11 @@
 import asyncio
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,15 +17,18 @@ from ways import spec, workspace
 
 from local_backend.backend import LocalBackend
 from local_backend.daemon.server import serving
+from nodus_tui import __version__
 from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.backend import Backend, Linked
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.scheduler import SchedulerRecord
 from nodus_tui.remote import channel
 from nodus_tui.remote.address import socket_address
 from nodus_tui.remote.backend import RemoteBackend
+from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.view_state.folding import group_after, run_after
 
 pytestmark = pytest.mark.timeout(60)
@@ -166,3 +172,19 @@ async def test_a_server_that_stays_away_is_told_in_a_sentence(tmp_path: Path, mo
             assert refused.value.code is ErrorCode.UNAVAILABLE
             assert "does not answer" in refused.value.detail
         assert not remote.link.connected
+
+
+def test_who_waits_after_a_crash_is_told_that_another_scheduler_is_waited_for(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    gone = SchedulerRecord(
+        pid=ended.pid,
+        process_start_time=0,
+        socket=str(tmp_path / "s.sock"),
+        version=__version__,
+        started_at=datetime.now(UTC),
+        surroundings="",
+        salt="",
+    )
+    told = LocalScheduler(tmp_path, None, lambda: "").silence(gone)
+    assert told == f"the scheduler (process {ended.pid}) has ended: waiting for the one after it to answer"

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.remote import channel
+from nodus_tui.remote.address import socket_address
+from nodus_tui.remote.backend import RemoteBackend
 from nodus_tui.remote.socket_wire import SocketWire
-from nodus_tui.remote.wire import LostError, Request, body_of
+from nodus_tui.remote.wire import LostError, Request, TooLargeError, body_of
 
 
 @asynccontextmanager
@@ -77,6 +80,7 @@ async def test_an_answer_without_a_body_ends_though_the_server_stays(tmp_path: P
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf--4\r\nhalf\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000,
     ],
 )
@@ -114,3 +118,52 @@ async def test_a_header_that_would_be_two_is_never_sent(tmp_path: Path, key: str
             await wire.send(Request("POST", "/", headers={"Idempotency-Key": key}))
     assert refused.value.code is ErrorCode.INVALID_REQUEST
     assert not heads
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * 1_001,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1f4\r\n" + b"a" * 500 + b"\r\nffffffffff\r\n" + b"a" * 501,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 10_000 + b"\r\n\r\n",
+    ],
+)
+async def test_an_answer_is_read_no_further_than_any_goes(tmp_path: Path, said: bytes) -> None:
+    async with saying(tmp_path, said, stays=True) as (wire, _):
+        reply = await wire.send(Request("GET", "/"))
+        with pytest.raises(TooLargeError):
+            await body_of(reply, 1_000)
+        await reply.aclose()
+
+
+async def test_an_answer_that_is_too_large_is_told_and_not_asked_for_again(tmp_path: Path) -> None:
+    said = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"
+    async with saying(tmp_path, said, stays=True) as (_, heads), RemoteBackend(socket_address(tmp_path / "socket")) as backend:
+        with pytest.raises(NodusError, match="does not answer: it sends more than 256 MiB, which no answer has"):
+            await backend.info()
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"HTTP/1.1 200",
+        b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+async def test_who_waits_for_a_server_that_fails_at_once_is_told_before_it_is_given_up(
+    said: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(channel, "PATIENCE_SECONDS", 0.2)
+    told: list[str] = []
+    remote = RemoteBackend(socket_address(tmp_path / "socket"), silent=lambda: told.append("it is waited for"))
+    async with saying(tmp_path, said) as (_, heads), remote as backend:
+        with pytest.raises(NodusError, match="does not answer"):
+            await backend.info()
+    assert told == ["it is waited for"]
+    assert len(heads) > 1

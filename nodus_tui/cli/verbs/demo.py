@@ -61,9 +61,8 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
 
                 ended = run_console(_options(kit), starts_anew=True)
             if kit.campaigns:
-                say(
-                    f"the demonstration has a workspace of its own; to look at it again: NODUS_HOME={quote(str(kit.home))} nodus-tui get groups"
-                )
+                look = f"NODUS_HOME={quote(str(kit.home))} nodus-tui get groups"
+                say(f"the demonstration has a workspace of its own; to look at it again: {look}")
             return ended
         finally:
             runner.run(kit.aclose())

@@ -89,7 +89,9 @@ class CampaignsScreen(TableScreen[AgentGroup]):
     def offer(self) -> Offer:
         """An interrupted group goes on with a key that the footer shows."""
         group = self.table.cursor_item
-        interrupted = group is not None and status_of(group).phase is GroupPhase.INTERRUPTED
+        if group is None:
+            return Offer(without=frozenset({"results"}))
+        interrupted = status_of(group).phase is GroupPhase.INTERRUPTED
         return Offer(now=frozenset({"resume"})) if interrupted else NOTHING_SPECIAL
 
     # Actions

@@ -132,8 +132,8 @@ class JobResultsScreen(TableScreen[Any]):
         return ()
 
     def offer(self) -> Offer:
-        """Jobs are compared by the figures of their tables, not task by task."""
-        return Offer(without=frozenset({"compare_groups"}))
+        """Jobs are compared by the figures of their tables, not task by task; Enter leads to the job also where there are no scores."""
+        return Offer(now=frozenset({"open"}), without=frozenset({"compare_groups"}))
 
     # Actions
 

@@ -280,7 +280,8 @@ class TableScreen(RowsScreen, Generic[Item]):
             # Rows are picked to be acted on, and for nothing else.
             own = Offer(own.now, own.without | {"pick"}, own.words)
         if not len(table.rows):
-            idle = availability.ON_A_ROW | (frozenset() if table.rows.total else {"filter"})
+            # What a view says that matters now does something without a row as well.
+            idle = (availability.ON_A_ROW - own.now) | (frozenset() if table.rows.total else {"filter"})
             return Offer(own.now - idle, own.without | idle, own.words)
         if not table.picked_count:
             return own

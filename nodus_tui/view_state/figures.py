@@ -23,8 +23,8 @@ def short_usd(amount: Decimal) -> str:
 
 
 def reward_text(reward: float) -> str:
-    """A reward, or the mean of some, in the same digits wherever it stands: `0.6304`."""
-    return f"{reward:.4g}"
+    """A reward, or the mean of some, in the same digits wherever it stands: `0.63`, `0.667`."""
+    return f"{reward:.3g}"
 
 
 def span_text(seconds: float) -> str:

@@ -66,6 +66,7 @@ async def test_where_the_filter_hides_every_row_it_can_still_be_changed() -> Non
     async with console(ScriptedBackend([group()]), size=_WIDE) as (app, pilot):
         await press(app, pilot, "slash", *"nowhere", "enter")
         assert "kill" not in offered(app)
+        assert "results" not in offered(app)
         assert "/ filter" in offered(app)
 
 

@@ -2,18 +2,20 @@
 
 import asyncio
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 from nodus_tui.authoring.completion import Names
 from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.spec_loading.checking import check_specs
 from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_specs
+from nodus_tui.statistics.case_pace import ASSUMED, CasePace, measured_pace
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Checked:
     outcomes: tuple[AppliedDocument, ...] = ()
     """What applying would do with each."""
     estimates: tuple[Estimate | KindEstimate, ...] = ()
+    basis: Literal["assumed", "measured", "chosen"] = "assumed"
+    """What the minutes of a case in the estimates rest on."""
     bundle: SpecBundle | None = None
     """What can be applied; None with a fault in the text."""
     problem: str = ""
@@ -44,19 +48,28 @@ async def read_alone(name: str, data: bytes, folder: Path | None) -> ReadSpecs:
     return await asyncio.to_thread(read_specs, [SpecSource(printable, data, folder)])
 
 
-async def check(backend: Backend, name: str, data: bytes, folder: Path | None, *, minutes: Decimal | None) -> Checked:
-    """Read a text, then ask the workspace about it; with `minutes` for a case it is estimated too. Raises nothing that a text can cause."""
+async def check(backend: Backend, name: str, data: bytes, folder: Path | None, *, estimated: bool) -> Checked:
+    """Read a text, then ask the workspace about it; `estimated` where it is wanted. Raises nothing that a text can cause."""
     read = await read_alone(name, data, folder)
     identities = tuple((each.resource.kind, each.resource.name) for each in read.bundle)
     try:
         bundle = await check_specs(backend, read)
         outcomes = (await backend.apply(bundle, dry_run=True)).documents
-        estimates = await backend.estimate(bundle, minutes_per_case=minutes) if minutes is not None else ()
+        pace = await pace_of(backend, bundle) if estimated else ASSUMED
+        estimates = await backend.estimate(bundle, minutes_per_case=pace.minutes) if estimated else ()
     except NodusError as error:
         if error.code is ErrorCode.INVALID_SPEC and error.faults:
             return Checked(error.faults, identities)
         return Checked(read.faults, identities, problem=error.detail)
-    return Checked((), identities, outcomes, estimates, bundle)
+    return Checked((), identities, outcomes, estimates, pace.basis, bundle)
+
+
+async def pace_of(backend: Backend, bundle: SpecBundle) -> CasePace:
+    """How long a case of a bundle's groups takes, as far as the workspace knows. Raises NodusError."""
+    wanted = [each.resource for each in bundle if isinstance(each.resource, AgentGroup)]
+    if not wanted:
+        return ASSUMED
+    return measured_pace(wanted, (each for each in (await backend.list("AgentGroup")).items if isinstance(each, AgentGroup)))
 
 
 async def known_names(backend: Backend) -> Names:

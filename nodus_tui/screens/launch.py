@@ -16,6 +16,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from nodus_tui.authoring.checking import pace_of
 from nodus_tui.authoring.finding import yaml_files
 from nodus_tui.authoring.places import place_words
 from nodus_tui.contract.errors import Fault, NodusError
@@ -27,6 +28,7 @@ from nodus_tui.contract.spec_loading.loader import ReadSpecs, read_specs
 from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.launch_check import Standing, Target, standing_of
 from nodus_tui.screens.services import Services
+from nodus_tui.statistics.case_pace import ASSUMED, CasePace
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.estimates import estimate_lines, estimated_name, estimated_target, existing_lines, fault_count, fault_lines
@@ -40,7 +42,6 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 from nodus_tui.widgets.text_pane import TextPane
 
-DEFAULT_MINUTES = Decimal(10)
 _MAX_SUGGESTIONS = 200
 
 
@@ -176,7 +177,8 @@ class EstimateScreen(ViewScreen):
     def __init__(self, services: Services, path: str, launched: Callable[[Target | None, str], None]) -> None:
         super().__init__(services)
         self.path = path
-        self.minutes = DEFAULT_MINUTES
+        self.pace = ASSUMED
+        """How long a case takes; until the person says it, as the workspace knows it."""
         self._launched = launched
         self._bundle: SpecBundle | None = None
         """What can be launched, or opened; None while there is a fault."""
@@ -232,7 +234,9 @@ class EstimateScreen(ViewScreen):
         try:
             read = await asyncio.to_thread(self._read)
             bundle = await check_specs(self.services.backend, read)
-            self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.minutes)
+            if self.pace.basis != "chosen":
+                self.pace = await pace_of(self.services.backend, bundle)
+            self._estimates = await self.services.backend.estimate(bundle, minutes_per_case=self.pace.minutes)
             self._standing = await standing_of(self.services.backend, bundle)
             self._bundle = bundle
             if not self._estimates:
@@ -270,7 +274,7 @@ class EstimateScreen(ViewScreen):
         for refused in self._standing.refused:
             lines.extend((line(Span(f"! {refused}.", Tone.BAD)), ()))
         for estimate in self._estimates:
-            lines.extend((*estimate_lines(estimate, self.key), ()))
+            lines.extend((*estimate_lines(estimate, self.key, self.pace.basis), ()))
         if self._estimates:
             lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
         return lines
@@ -288,10 +292,10 @@ class EstimateScreen(ViewScreen):
     async def do_minutes(self) -> None:
         """Estimate with other minutes a case."""
         answer = await self.app.push_screen_wait(
-            PromptDialog("Minutes that one case takes", (), value=f"{self.minutes}", problem=minutes_problem),
+            PromptDialog("Minutes that one case takes", (), value=f"{self.pace.minutes}", problem=minutes_problem),
         )
         if answer is not None:
-            self.minutes = Decimal(answer[0].strip())
+            self.pace = CasePace(Decimal(answer[0].strip()), "chosen")
             await self._estimate()
 
     async def do_start(self) -> None:

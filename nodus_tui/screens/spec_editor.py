@@ -5,7 +5,6 @@ Reading the text and asking the workspace go on beside the keys; what was found 
 
 import asyncio
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -55,7 +54,6 @@ DISK_SECONDS = 2.0
 """How often the file is looked at."""
 WIDE = 116
 """Columns from which on the estimate stands beside the text."""
-DEFAULT_MINUTES = Decimal(10)
 
 
 class SpecEditor(ViewScreen):
@@ -139,7 +137,11 @@ class SpecEditor(ViewScreen):
             return (place, line(Span(f"! {self.checked.problem}", Tone.WARN)))
         if self.checked.faults:
             return (place, line(*self.hint("next_problem", " goes to the next problem")))
-        cost = line(muted("not estimated")) if self._long and not self.checked.estimates else cost_line(self.checked.estimates)
+        cost = (
+            line(muted("not estimated"))
+            if self._long and not self.checked.estimates
+            else cost_line(self.checked.estimates, self.checked.basis)
+        )
         return (place, standing_line(self.checked.outcomes), cost)
 
     def offer(self) -> Offer:
@@ -256,7 +258,7 @@ class SpecEditor(ViewScreen):
             return "the launch screen" if action == "minutes" else self.key(action)
 
         found = self.checked
-        return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self._checking, key=key)
+        return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self._checking, key=key, basis=found.basis)
 
     def _about_lines(self, width: int) -> tuple[Line, ...]:
         row = self.editing.cursor_location[0] + 1
@@ -329,14 +331,14 @@ class SpecEditor(ViewScreen):
                 self._check_anew = False
                 text = self.editing.true_text
                 self._long = len(text) > LONG
-                await self._check_text(text, None if self._long else DEFAULT_MINUTES)
+                await self._check_text(text, estimated=not self._long)
         finally:
             self._checking = False
         self.show()
 
-    async def _check_text(self, text: str, minutes: Decimal | None) -> None:
+    async def _check_text(self, text: str, *, estimated: bool) -> None:
         data = await asyncio.to_thread(self.read.data, text)
-        self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, minutes=minutes)
+        self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, estimated=estimated)
 
     # Drafts and the disk
 
@@ -437,7 +439,7 @@ class SpecEditor(ViewScreen):
         """Show problems and estimate; of a long text it is made now."""
         if self._long and not self._checking:
             self.notice("estimating…", Tone.MUTED)
-            await self._check_text(self.editing.true_text, DEFAULT_MINUTES)
+            await self._check_text(self.editing.true_text, estimated=True)
         self.app.push_screen(TextDialog(f"{self.path.name}: what it comes to", self.side_lines()))
 
     async def do_differences(self) -> None:

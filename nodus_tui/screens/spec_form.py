@@ -4,7 +4,6 @@ Answers that nothing was made of are kept as a draft.
 """
 
 import asyncio
-from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
@@ -152,7 +151,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
             # What was typed meanwhile is checked too.
             while not problems(self.answers) and self._asked != self.answers:
                 self._asked = dict(self.answers)
-                self.checked = await check(self.services.backend, "form", spec_of(self._asked).encode(), None, minutes=Decimal(10))
+                self.checked = await check(self.services.backend, "form", spec_of(self._asked).encode(), None, estimated=True)
         finally:
             self._checking = False
         self._tell()
@@ -193,7 +192,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         if checked.problem:
             return line(Span(f"! {checked.problem}", Tone.WARN))
         cap = line(muted(f"  the group's cap is {display_usd(group_cap(self.answers))}"))
-        return (*cost_line(checked.estimates), *cap)
+        return (*cost_line(checked.estimates, checked.basis), *cap)
 
     def action_step(self, by: int) -> None:
         """To the next question, or the one before; behind the last comes the first."""

@@ -130,7 +130,7 @@ class SpecsScreen(TableScreen[SpecRow]):
         except TextFileError as error:
             unsaved = row.draft and isinstance(error, NoFileError)
             return replace(row, checked=True, readable=False, problem="No file holds it." if unsaved else f"{error}.")
-        found = await check(self.services.backend, path.name, read.data(read.text), path.parent, minutes=None)
+        found = await check(self.services.backend, path.name, read.data(read.text), path.parent, estimated=False)
         return replace(row, checked=True, identities=found.identities, faults=found.faults, outcomes=found.outcomes, problem=found.problem)
 
     # Actions
@@ -172,7 +172,7 @@ class SpecsScreen(TableScreen[SpecRow]):
         path = Path(row.path)
         try:
             read = await asyncio.to_thread(read_text, path)
-            found = await check(self.services.backend, path.name, read.data(read.text), path.parent, minutes=None)
+            found = await check(self.services.backend, path.name, read.data(read.text), path.parent, estimated=False)
             if found.bundle is None:
                 self.notice("It has faults: mend them first, then it can be compared with what is applied.", Tone.WARN)
                 return

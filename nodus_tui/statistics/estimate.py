@@ -112,7 +112,8 @@ def _timeout_note(group: AgentGroup, wall: Decimal, timeout: timedelta, minutes_
     enough = -(-cases // int(waves)) if waves else 0
     cure = f"raise the timeout or set maxActive to {enough}" if 0 < enough <= 1000 else "raise the timeout"
     return (
-        f"At maxActive {active} the {cases} cases take {_minutes_text(wall)}, longer than the evaluation timeout of "
+        f"At maxActive {active} and {_minutes_text(minutes_per_case)} a case the {cases} cases take {_minutes_text(wall)}, "
+        "longer than the evaluation timeout of "
         f"{duration_text(timeout)}; what is not graded by then stays unscored: {cure}."
     )
 

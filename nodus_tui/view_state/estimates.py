@@ -1,7 +1,8 @@
 """The estimate view: what a launch may cost at most and how long it takes, or everything that is wrong with its spec."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Literal
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -10,6 +11,8 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.pass_rates import honesty_marks
 
+Basis = Literal["assumed", "measured", "chosen"]
+_BASES: Mapping[Basis, str] = {"assumed": " a case, assumed", "measured": " a case, measured here", "chosen": " a case"}
 _LABEL = 20
 """Cells of the labels: two more than the longest has, so that none runs into its figure."""
 
@@ -39,9 +42,9 @@ def estimated_target(estimate: Estimate | KindEstimate) -> tuple[str, str]:
     return ("AgentGroup", estimate.group) if isinstance(estimate, Estimate) else (estimate.kind, estimate.name)
 
 
-def estimate_lines(estimate: Estimate | KindEstimate, key: KeyNamer = own_key) -> tuple[Line, ...]:
-    """One document's estimate."""
-    return _group_lines(estimate, key) if isinstance(estimate, Estimate) else _kind_lines(estimate)
+def estimate_lines(estimate: Estimate | KindEstimate, key: KeyNamer = own_key, basis: Basis = "chosen") -> tuple[Line, ...]:
+    """One document's estimate; `basis` is what the minutes of a case rest on."""
+    return _group_lines(estimate, key, basis) if isinstance(estimate, Estimate) else _kind_lines(estimate)
 
 
 def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
@@ -63,7 +66,7 @@ def _kind_lines(estimate: KindEstimate) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
+def _group_lines(estimate: Estimate, key: KeyNamer, basis: Basis) -> tuple[Line, ...]:
     every = (
         line(Span("! no run could make a call: each would wait at its own cap", Tone.BAD))
         if estimate.every_run_waits
@@ -71,7 +74,9 @@ def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
         if estimate.room_for_all
         else line(Span(f"! sure to start: {estimate.cases_sure_to_start} of {estimate.cases} cases; the others wait for funds", Tone.WARN))
     )
-    in_time = () if estimate.fits_timeout else (Span("  ! longer than the timeout", Tone.WARN),)
+    # Where nobody knows how long a case takes, it is no alarm that the assumption does not fit.
+    assumed = basis == "assumed" and not estimate.fits_timeout
+    in_time = () if estimate.fits_timeout or assumed else (Span("  ! longer than the timeout", Tone.WARN),)
     marks = honesty_marks(simulated=estimate.simulated, notional=False)
     lines: list[Line] = [
         (*line(strong(estimate.group), muted("  agent "), estimate.agent), *((Span("  "), *marks) if marks else ())),
@@ -85,15 +90,18 @@ def _group_lines(estimate: Estimate, key: KeyNamer) -> tuple[Line, ...]:
         _row(
             "wall clock, est.",
             strong(f"~{_minutes(estimate.wall_clock_minutes)}"),
-            muted(f"  at {_minutes(estimate.minutes_per_case)} a case; {key('minutes')} changes that"),
+            muted(f"  at {_minutes(estimate.minutes_per_case)}{_BASES[basis]}; {key('minutes')} changes that"),
             *in_time,
         ),
     ]
     if estimate.timeout_minutes is not None:
-        lines.append(_row("timeout", _minutes(estimate.timeout_minutes)))
+        short = (Span("  ~ shorter than that, if the assumption holds", Tone.MARK),) if assumed else ()
+        lines.append(_row("timeout", _minutes(estimate.timeout_minutes), *short))
     lines.append(_wall_clock_table(estimate))
     lines.extend(_sandbox_rows(estimate))
-    lines.extend(line(Span(f"  ! {note}", Tone.WARN)) for note in estimate.notes)
+    for note in estimate.notes:
+        of_time = assumed and "longer than the evaluation timeout" in note
+        lines.append(line(Span(f"  ~ {note}", Tone.MARK) if of_time else Span(f"  ! {note}", Tone.WARN)))
     return tuple(lines)
 
 

@@ -7,7 +7,7 @@ from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
-from nodus_tui.view_state.estimates import estimate_lines
+from nodus_tui.view_state.estimates import Basis, estimate_lines
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 
 
@@ -61,7 +61,7 @@ def standing_line(outcomes: Sequence[AppliedDocument]) -> Line:
     return line(Span(*words[found.pop()])) if len(found) == 1 else outcome_line(outcomes)
 
 
-def cost_line(estimates: Sequence[Estimate | KindEstimate]) -> Line:
+def cost_line(estimates: Sequence[Estimate | KindEstimate], basis: Basis = "chosen") -> Line:
     """What all of it may cost at most, and how long the longest may take."""
     if not estimates:
         return line(muted("nothing in it costs money"))
@@ -77,7 +77,7 @@ def cost_line(estimates: Sequence[Estimate | KindEstimate]) -> Line:
             parts.append(line(Span("! each run would wait at its own cap", Tone.WARN)))
         if short := [each for each in groups if not each.room_for_all]:
             parts.append(line(Span(f"! sure to start: {short[0].cases_sure_to_start} of {short[0].cases} cases", Tone.WARN)))
-        if any(not each.fits_timeout for each in groups):
+        if basis != "assumed" and any(not each.fits_timeout for each in groups):
             parts.append(line(Span("! longer than the timeout", Tone.WARN)))
     return joined(parts)
 
@@ -90,6 +90,7 @@ def side_lines(
     *,
     checking: bool,
     key: KeyNamer = own_key,
+    basis: Basis = "chosen",
 ) -> tuple[Line, ...]:
     """Everything that is known of the text, for the pane beside it and for the dialog on narrow screens."""
     lines: list[Line] = []
@@ -106,7 +107,7 @@ def side_lines(
     if outcomes:
         lines.append(())
     for estimate in estimates:
-        lines += [*estimate_lines(estimate, key), ()]
+        lines += [*estimate_lines(estimate, key, basis), ()]
     if estimates:
         lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
     return tuple(lines)

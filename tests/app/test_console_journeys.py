@@ -235,7 +235,7 @@ async def test_help_lists_every_key_of_the_view() -> None:
         await press(app, pilot, "question_mark")
         text = screen_text(app)
         assert "Kill what is selected, after a question." in text
-        assert "✓ Correct" in text
+        assert "● Completed" in text
         await press(app, pilot, "escape")
         assert "NAME" in screen_lines(app)[1]
 
@@ -297,7 +297,8 @@ async def test_launching_shows_the_estimate_before_anything_starts() -> None:
             "sure to start: 97 of 100",
             "1 → 1,000   10 → 100   25 → 40   minutes",
             "±9.8 points",
-            "longer than the timeout",
+            "at 10 min a case, assumed; m changes that",
+            "~ shorter than that, if the assumption holds",
             "H100 $43.33",
         ):
             assert part in text

@@ -117,7 +117,7 @@ def test_a_timeout_shorter_than_the_wall_clock_names_the_max_active_that_fits() 
     made = estimate(group(timeout="30m"))
     assert not made.fits_timeout
     expected = (
-        "At maxActive 10 the 100 cases take 100 min, longer than the evaluation timeout of 30m; "
+        "At maxActive 10 and 10 min a case the 100 cases take 100 min, longer than the evaluation timeout of 30m; "
         "what is not graded by then stays unscored: raise the timeout or set maxActive to 34."
     )
     assert made.notes == (expected,)

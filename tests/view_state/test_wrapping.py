@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nodus_tui.cli.verbs.estimate import estimate_text
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
-from nodus_tui.view_state.estimates import estimate_lines
+from nodus_tui.view_state.estimates import Basis, estimate_lines
 from nodus_tui.view_state.spec_checks import cost_line
 from nodus_tui.view_state.wrapping import clipped, indent_of, wrapped
 
@@ -86,6 +86,23 @@ def test_all_times_of_an_estimate_are_in_minutes_and_no_label_runs_into_its_figu
     assert "0.5 min a case" in "\n".join(texts(estimate_lines(estimate("0.5"))))
     kind = KindEstimate(kind="Job", name="j", cap_usd=Decimal(1), ceiling_usd=Decimal(1), longest_seconds=Decimal(7200))
     assert "longest time      120 min" in "\n".join(texts(estimate_lines(kind)))
+
+
+def test_a_time_that_nobody_measured_is_no_alarm() -> None:
+    note = "At maxActive 25 and 10 min a case the 100 cases take 40 min, longer than the evaluation timeout of 30m."
+    late = estimate("10").model_copy(update={"fits_timeout": False, "notes": (note,)})
+    assumed = texts(estimate_lines(late, basis="assumed"))
+    assert "at 10 min a case, assumed; m changes that" in "\n".join(assumed)
+    assert not [row for row in assumed if "!" in row]
+    assert "~ shorter than that, if the assumption holds" in "\n".join(assumed)
+    assert "longer than" not in plain(cost_line((late,), "assumed"))
+    told: tuple[tuple[Basis, str], ...] = (("measured", "a case, measured here;"), ("chosen", "a case;"))
+    for basis, words in told:
+        shown = "\n".join(texts(estimate_lines(late, basis=basis)))
+        assert words in shown
+        assert "! longer than the timeout" in shown
+        assert f"! {note}" in shown
+    assert "! longer than the timeout" in plain(cost_line((late,), "measured"))
 
 
 def test_an_estimate_tells_no_sandbox_time_of_runs_that_have_no_sandbox() -> None:

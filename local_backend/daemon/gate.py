@@ -237,6 +237,8 @@ def _is_no_news(scope: Scope, status: int) -> bool:
     path: str = scope["path"]
     if path == f"{PREFIX}/estimate" or is_dry_run(scope["method"], path, scope["query_string"].decode("latin-1")):
         return status in {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
+    if status == HTTPStatus.NOT_FOUND and scope["method"] == "GET" and path.startswith(f"{PREFIX}/resources/"):
+        return True  # A bare name is looked for among all kinds.
     return status == HTTPStatus.OK and (scope["method"] == "GET" or ("/exec/" in path and path.endswith(("/input", "/output"))))
 
 

@@ -90,7 +90,7 @@ def call_does_not_fit(ledger: Ledger, run: str, worst: int) -> str | None:
     needed = account.carried + account.committed + worst
     cap = exact_usd(usd_from_nano(account.cap))
     return (
-        f"its next call may cost up to {money(worst)}, and {money(max(0, account.room))} of its cap of {cap} is left: "
+        f"its next call may cost up to {display_ceiling(worst)}, and {money(max(0, account.room))} of its cap of {cap} is left: "
         f"extend its cap to at least {display_ceiling(needed)}"
     )
 

@@ -76,7 +76,7 @@ def stall_advice(group: str, status: AgentGroupStatus, waiting: list[AgentRun]) 
 def next_cap(run: AgentRun) -> Decimal:
     """Twice the run's cap, or what its next call needs where that is more, rounded up to a plain figure."""
     needed = run.status.needed_cap_usd if run.status else None
-    return rounded_cap(max(2 * (run.spec.max_cost_usd or Decimal(0)), needed or Decimal(0)))
+    return rounded_cap(max(2 * (run.spec.max_cost_usd or Decimal(0)), enough_usd(needed or Decimal(0))))
 
 
 def rounded_cap(amount: Decimal) -> Decimal:

@@ -116,7 +116,7 @@ async def test_a_letter_reaches_everyone_named_with_the_notice_in_words_and_as_j
     text = letter.get_payload()
     assert isinstance(text, str)
     sentence, _, document = text.replace("\r\n", "\n").partition("\n\n")
-    assert sentence == "budget month has reached 80 %: $1.65 of $2.00 is spent."
+    assert sentence == "budget month has reached 80%: $1.65 of $2.00 is spent."
     assert json.loads(document)["spentUSD"] == "1.65"
     assert post.encrypted == [False]
 
@@ -213,7 +213,7 @@ async def test_a_command_gets_the_notice_as_json_and_none_of_the_schedulers_secr
         "spentUSD": "1.65",
         "limitUSD": "2.00",
         "at": "2026-01-02T03:04:00+00:00",
-        "message": "budget month has reached 100 %: $1.65 of $2.00 is spent; new work is refused and running work stops",
+        "message": "budget month has reached 100%: $1.65 of $2.00 is spent; new work is refused and running work stops",
     }
     assert heard["env"]["HOME"] == "/"
     assert KEY not in told.read_text()

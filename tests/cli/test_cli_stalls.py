@@ -22,6 +22,8 @@ def test_a_run_at_its_own_cap_is_named_with_twice_its_cap() -> None:
     advice = stall_advice("hello", STALLED, [run(7, RunPhase.WAITING, CAP, cap="0.0085")])
     assert "`nodus-tui extend-cap run/hello-007 0.017`" in advice[-1]
     assert "$0.0085" in advice[-1]
+    needs_more = run(8, RunPhase.WAITING, CAP, cap="0.0004", needed_cap_usd=Decimal("0.001181"))
+    assert "`nodus-tui extend-cap run/hello-008 0.0012`" in stall_advice("hello", STALLED, [needs_more])[-1]
 
 
 def test_many_runs_at_their_caps_are_counted_not_listed() -> None:

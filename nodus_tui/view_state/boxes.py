@@ -169,9 +169,10 @@ BOX_COLUMNS: tuple[Column[Sandbox], ...] = (
         "AGE",
         6,
         lambda box, now: line(muted(age_text(box_status(box).created_at, now))),
-        lambda box: -box_status(box).created_at.timestamp(),
+        lambda box: box_status(box).created_at.timestamp(),
         priority=4,
         right=True,
+        since=True,
     ),
     Column("what", "WHAT", 10, _what_cell, image_words, priority=1, grow=120, measure=Measure.TEXT),
 )
@@ -187,7 +188,7 @@ class BoxesState:
     """All Sandboxes of that kind, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", searchable=_searchable, asks=("state", "cost"))
+        self.rows: Rows[Sandbox] = Rows(BOX_COLUMNS, sort="age", descending=True, searchable=_searchable, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

@@ -227,7 +227,7 @@ CAMPAIGN_COLUMNS: tuple[Column[AgentGroup], ...] = (
         measure=Measure.COUNT,
     ),
     Column("eta", "ETA", 6, _eta_cell, lambda group: status_of(group).pending, priority=3, right=True, shorter=_shorter_eta),
-    Column("age", "AGE", 6, _age_cell, lambda group: -status_of(group).created_at.timestamp(), priority=4, right=True),
+    Column("age", "AGE", 6, _age_cell, lambda group: status_of(group).created_at.timestamp(), priority=4, right=True, since=True),
     Column("note", "NOTE", 9, _note_cell, lambda group: status_of(group).simulated, priority=1),
 )
 
@@ -249,7 +249,9 @@ class CampaignsState:
     """All groups, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AgentGroup] = Rows(CAMPAIGN_COLUMNS, sort="age", searchable=searchable_group, asks=("state", "cost"))
+        self.rows: Rows[AgentGroup] = Rows(
+            CAMPAIGN_COLUMNS, sort="age", descending=True, searchable=searchable_group, asks=("state", "cost")
+        )
         self.cursor = -1
         self.loaded = False
 

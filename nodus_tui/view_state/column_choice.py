@@ -79,7 +79,13 @@ class ColumnChoice:
             (
                 Column("shown", "", 1, lambda key, _now: self._mark(key), lambda _key: None),
                 Column("name", "COLUMN", 16, lambda key, _now: line(self.columns[key].name), lambda key: key, grow=20),
-                Column("order", "SORT", 4, lambda key, _now: line(Span(order_sign(self.order, key), Tone.KEY)), lambda _key: None),
+                Column(
+                    "order",
+                    "SORT",
+                    4,
+                    lambda key, _now: line(Span(order_sign(self.order, key, since=self.columns[key].since), Tone.KEY)),
+                    lambda _key: None,
+                ),
                 Column("field", "FILTER", 9, lambda key, _now: line(muted(self._field(key))), lambda _key: None),
             )
         )
@@ -95,10 +101,13 @@ class ColumnChoice:
         return "" if field is None else f"{key}:" if field.measure is None else f"{key}>"
 
 
-def order_sign(order: Sequence[SortKey], key: str) -> str:
-    """How a column's title says that the rows are sorted by it: `▲`, and where there are several such columns, in which place: `▼2`."""
+def order_sign(order: Sequence[SortKey], key: str, *, since: bool = False) -> str:
+    """How a column's title says that the rows are sorted by it: `▲`, and where there are several such columns, in which place: `▼2`.
+
+    The sign is of what the column shows: one that shows the time `since` a moment falls where the moments rise.
+    """
     keys = [each for each, _ in order]
     if key not in keys:
         return ""
     at = keys.index(key)
-    return ("▼" if order[at][1] else "▲") + (str(at + 1) if len(keys) > 1 else "")
+    return ("▼" if order[at][1] is not since else "▲") + (str(at + 1) if len(keys) > 1 else "")

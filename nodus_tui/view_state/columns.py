@@ -62,6 +62,8 @@ class Column(Generic[Item]):
     """Its cell reads the same at any time, as long as the item is the same."""
     extra: bool = False
     """It is shown only where a person chose it."""
+    since: bool = False
+    """It is sorted by the moment from which it shows the time since: the later that is, the less it shows."""
     fills: bool = False
     """It shows as much as it is wide: what its cells hold says nothing of its width."""
 

@@ -155,9 +155,10 @@ JOB_COLUMNS: tuple[Column[AnyJob], ...] = (
         "AGE",
         6,
         lambda job, now: line(muted(age_text(job_status(job).created_at, now))),
-        lambda job: -job_status(job).created_at.timestamp(),
+        lambda job: job_status(job).created_at.timestamp(),
         priority=4,
         right=True,
+        since=True,
     ),
     Column("what", "WHAT", 10, _reason_cell, what_words, priority=1, prefer=22, grow=120, measure=Measure.TEXT),
 )
@@ -174,7 +175,7 @@ class JobsState:
     """All jobs, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", searchable=searchable_job, asks=("state", "cost"))
+        self.rows: Rows[AnyJob] = Rows(JOB_COLUMNS, sort="age", descending=True, searchable=searchable_job, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

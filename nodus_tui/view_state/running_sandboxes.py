@@ -54,9 +54,10 @@ COLUMNS: tuple[Column[SandboxFact], ...] = (
         "AGE",
         6,
         _age,
-        lambda fact: -fact.created_at.timestamp() if fact.created_at is not None else None,
+        lambda fact: fact.created_at.timestamp() if fact.created_at is not None else None,
         priority=1,
         right=True,
+        since=True,
     ),
     Column(
         "cost",
@@ -77,7 +78,7 @@ COLUMNS: tuple[Column[SandboxFact], ...] = (
 class RunningSandboxes:
     """The last look."""
 
-    rows: Rows[SandboxFact] = field(default_factory=lambda: Rows(COLUMNS, sort="age"))
+    rows: Rows[SandboxFact] = field(default_factory=lambda: Rows(COLUMNS, sort="age", descending=True))
     looked: bool = False
     problem: str = ""
     """Why the last look gave nothing; empty where it gave something."""

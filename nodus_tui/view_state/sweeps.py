@@ -170,9 +170,10 @@ SWEEP_COLUMNS: tuple[Column[Sweep], ...] = (
         "AGE",
         6,
         lambda sweep, now: line(muted(age_text(sweep_status(sweep).created_at, now))),
-        lambda sweep: -sweep_status(sweep).created_at.timestamp(),
+        lambda sweep: sweep_status(sweep).created_at.timestamp(),
         priority=4,
         right=True,
+        since=True,
     ),
     Column("note", "NOTE", 9, _note_cell, lambda sweep: sweep_status(sweep).simulated, priority=6),
     Column("axes", "AXES", 14, lambda sweep, _now: line(muted(axes_text(sweep))), axes_text, priority=1, grow=100, measure=Measure.TEXT),
@@ -191,7 +192,7 @@ class SweepsState:
     """All sweeps, and the cursor up to which they are true."""
 
     def __init__(self) -> None:
-        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", searchable=searchable_sweep, asks=("state", "cost"))
+        self.rows: Rows[Sweep] = Rows(SWEEP_COLUMNS, sort="age", descending=True, searchable=searchable_sweep, asks=("state", "cost"))
         self.cursor = -1
         self.loaded = False
 

@@ -40,7 +40,7 @@ def title_strip(paint: Paint, columns: Columns, order: tuple[SortKey, ...], widt
 
 
 def _title(placed: Placed[Any], order: tuple[SortKey, ...]) -> Line:
-    sign = order_sign(order, placed.column.key)
+    sign = order_sign(order, placed.column.key, since=placed.column.since)
     if not sign:
         return (Span(placed.column.title, Tone.MUTED),)
     return (Span(placed.column.title[: placed.width - len(sign)] + sign, Tone.KEY),)

@@ -55,6 +55,8 @@ def test_sorting_by_one_and_by_further_ones() -> None:
     sorting.sort("name")
     assert sorting.order == (("name", False),)
     assert order_sign(sorting.order, "name") == "▲"
+    # Of ages the stamps are sorted: where those rise, the ages fall.
+    assert order_sign(sorting.order, "name", since=True) == "▼"
 
 
 def test_the_list_says_what_is_shown_and_how_a_filter_asks_for_it() -> None:

@@ -248,7 +248,7 @@ def too_low(cap: Decimal, needed: Decimal | None, who: str, what_then: str) -> L
     """The warning beside a typed cap that is less than `who` needs, and `what_then` would happen; empty where it is enough."""
     if needed is None or cap >= needed:
         return ()
-    return line(Span(f"! {who} needs at least {enough_text(needed)}: {what_then}.", Tone.WARN))
+    return line(Span(f"! {who[:1].upper()}{who[1:]} needs at least {enough_text(needed)}: {what_then}.", Tone.WARN))
 
 
 def set_aside(run: AgentRun, cap: Decimal) -> Decimal:

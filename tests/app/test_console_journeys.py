@@ -112,7 +112,7 @@ async def test_a_typed_cap_that_frees_nothing_is_warned_of_before_it_is_asked_fo
         await press(app, pilot, "e")
         assert "needs at least" not in screen_text(app)
         await press(app, pilot, *"0.074")
-        assert "its next call needs at least $0.0745" in screen_text(app)
+        assert "Its next call needs at least $0.0745" in screen_text(app)
         await press(app, pilot, "5")
         assert "needs at least" not in screen_text(app)
 

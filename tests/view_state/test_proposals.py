@@ -38,7 +38,7 @@ def test_killing_a_group_says_what_ends_and_what_stays() -> None:
 def test_a_typed_cap_below_what_is_needed_is_warned_of_and_one_that_is_told_to_be_enough_is_not() -> None:
     needed = Decimal("0.074412")
     assert plain(too_low(Decimal("0.074"), needed, "its next call", "it would wait again")) == (
-        "! its next call needs at least $0.0745: it would wait again."
+        "! Its next call needs at least $0.0745: it would wait again."
     )
     assert too_low(Decimal("0.0745"), needed, "its next call", "it would wait again") == ()
     assert too_low(Decimal("0.01"), None, "its next call", "it would wait again") == ()

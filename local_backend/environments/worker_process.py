@@ -7,8 +7,9 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
+
+from local_backend.own_code import own_code
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _STDERR_KEPT = 8192
@@ -18,13 +19,9 @@ def clean_environment(ours: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables that the grader's process gets: those it needs to run, and no key of ours."""
     ours = os.environ if ours is None else ours
     kept = {name: ours[name] for name in _INHERITED if name in ours}
-    # The child must find this same code, wherever it was imported from; but site-packages must not come before the standard library.
-    root = Path(__file__).resolve().parents[2]
-    paths = [] if root.name in {"site-packages", "dist-packages"} else [str(root)]
-    paths += [path for path in ours.get("PYTHONPATH", "").split(os.pathsep) if path]
     return {
         **kept,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": own_code(ours),
         # Some datasets order their tasks by string hashes.
         "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",

@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from local_backend.handed_over import handed, known, taken
+
 REPORT_FILE = "report.json"
 LOCK_FILE = "lock"
 """Held by the supervisor for as long as it lives."""
@@ -75,15 +77,18 @@ class Order:
 
     def to_text(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self))
+        return handed(self)
 
     @classmethod
     def from_text(cls, text: str) -> "Order":
-        """What `to_text` made."""
-        values = json.loads(text)
-        values["image"] = ImageOrder(**values["image"]) if values["image"] else None
-        values["needs"] = NeededImage(**values["needs"]) if values["needs"] else None
-        return cls(**values)
+        """What `to_text` made. Raises OtherCodeError where that was other code's."""
+        with taken(text) as values:
+            image, needs = values.pop("image", None), values.pop("needs", None)
+            return cls(
+                **values,
+                image=ImageOrder(**image) if image is not None else None,
+                needs=NeededImage(**needs) if needs is not None else None,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,7 @@ class Report:
 def read_report(folder: Path, token: str) -> Report | None:
     """The report of a launch; None while there is none."""
     try:
-        report = Report(**json.loads((folder / REPORT_FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        report = Report(**known(Report, json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))))
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
     return report if report.token == token else None

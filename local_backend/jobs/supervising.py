@@ -15,6 +15,7 @@ from pathlib import Path
 
 from local_backend.jobs.order import CONTROL_FILE, LOCK_FILE, TOKEN_FILE, Order, Report, read_report
 from local_backend.jobs.process_tree import kill_all, marked
+from local_backend.own_code import own_code
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import SandboxError
 
@@ -41,7 +42,7 @@ def launch(order: Order, environ: Mapping[str, str]) -> Report:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 cwd="/",
-                env={name: environ[name] for name in _KEPT_FOR_SUPERVISOR if name in environ},
+                env={**{name: environ[name] for name in _KEPT_FOR_SUPERVISOR if name in environ}, "PYTHONPATH": own_code(environ)},
                 pass_fds=order.claims,
                 start_new_session=True,
                 timeout=_START_SECONDS,

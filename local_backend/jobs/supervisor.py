@@ -6,6 +6,7 @@ stays until everything that the command started is gone. It knows this room and 
 
 import contextlib
 import fcntl
+import json
 import os
 import select
 import selectors
@@ -17,11 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
+from local_backend.handed_over import OtherCodeError
 from local_backend.jobs.child import NOT_STARTED, become
 from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
-from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, NeededImage, Order
+from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, NeededImage, Order, Report, boot_id
 from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, near_descendants, send
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import Limits, SandboxError
@@ -42,7 +44,12 @@ _GIB = 1 << 30
 
 def main() -> None:
     """Read the order, leave the starter, and watch over the job to its end."""
-    order = Order.from_text(sys.stdin.read())
+    text = sys.stdin.read()
+    try:
+        order = Order.from_text(text)
+    except OtherCodeError as error:
+        _refuse(text, str(error))
+        raise
     for claim in order.claims:
         os.set_inheritable(claim, False)  # noqa: FBT003 - that function takes no names
     ready, told = os.pipe()
@@ -62,6 +69,16 @@ def main() -> None:
     from local_backend.jobs.image_supervisor import watch_over  # noqa: PLC0415 - a client of engines is loaded for images only
 
     watch_over(order, order.image, told)
+
+
+def _refuse(text: str, problem: str) -> None:
+    """Report that an order is not understood, where it says at least whose it is: else only the log tells."""
+    try:
+        values = json.loads(text)
+        folder, token = Path(values["folder"]), str(values["token"])
+    except (ValueError, KeyError, TypeError):
+        return
+    Report(token, "Ended", started_at="", problem=problem, boot=boot_id(), pid=os.getpid()).write(folder, durable=True)
 
 
 def _own(folder: Path, token: str) -> int | None:

@@ -6,16 +6,16 @@ container ends at once, whether a scheduler lives or not, and the engine removes
 
 import asyncio
 import contextlib
-import json
 import math
 import os
 import secrets
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from local_backend.handed_over import handed, taken
 from local_backend.jobs.image_fetching import unless_asked
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
@@ -63,16 +63,16 @@ class ContainerRequest:
 
     def to_text(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self))
+        return handed(self)
 
     @classmethod
     def from_text(cls, text: str) -> "ContainerRequest":
-        """What `to_text` made."""
-        values: dict[str, Any] = json.loads(text)
-        values["command"] = tuple(values["command"])
-        for name in ("mounts", "devices"):
-            values[name] = tuple(tuple(each) for each in values[name])
-        return cls(**values)
+        """What `to_text` made. Raises OtherCodeError where that was other code's."""
+        with taken(text) as values:
+            values["command"] = tuple(values["command"])
+            for name in ("mounts", "devices"):
+                values[name] = tuple(tuple(each) for each in values.get(name, ()))
+            return cls(**values)
 
 
 class Container:

@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from local_backend.handed_over import OtherCodeError
 from local_backend.jobs.process_tree import die_with_parent
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.training.contained import container_environ
@@ -37,7 +38,7 @@ def main() -> int:
     die_with_parent()
     try:
         return asyncio.run(_run(ContainerRequest.from_text(Path(sys.argv[1]).read_text(encoding="utf-8"))))
-    except SandboxError as error:
+    except (OtherCodeError, SandboxError) as error:
         _take(f"\n{error}\n".encode())
         Path(sys.argv[2]).write_text(json.dumps({"problem": str(error)}), encoding="utf-8")
         return _FAILED

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from local_backend.environments.interface import ResolvedEnvironment
+from local_backend.handed_over import taken
 from nodus_tui.contract.configuration import EvaluateSettings
 
 OUTPUTS = "outputs"
@@ -97,20 +98,21 @@ class EvaluationOrder:
     """None where the harness runs on this machine itself."""
 
     def to_text(self) -> str:
-        """As JSON."""
+        """As JSON, which is a part of the job's record: it is the same whatever version writes it."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> "EvaluationOrder":
-        """What `to_text` made."""
-        values: dict[str, Any] = json.loads(text)
-        values["model"] = OrderedModel(**values["model"])
-        values["environment"] = OrderedEnvironment(**values["environment"]) if values["environment"] else None
-        if image := values["image"]:
-            values["image"] = OrderedImage(**{**image, "mounts": tuple(tuple(each) for each in image["mounts"])})
-        for name in ("tasks", "include_paths", "fetching_variables"):
-            values[name] = tuple(values[name])
-        return cls(**values)
+        """What `to_text` made, now or before an update. Raises OtherCodeError where it is not understood."""
+        with taken(text) as values:
+            values["model"] = OrderedModel(**values["model"])
+            if environment := values.get("environment"):
+                values["environment"] = OrderedEnvironment(**environment)
+            if image := values.get("image"):
+                values["image"] = OrderedImage(**{**image, "mounts": tuple(tuple(each) for each in image.get("mounts", ()))})
+            for name in ("tasks", "include_paths", "fetching_variables"):
+                values[name] = tuple(values.get(name, ()))
+            return cls(**values)
 
     def number(self, name: str) -> int | None:
         """A parameter that is a whole number, by its name in the spec; None where it is not given."""

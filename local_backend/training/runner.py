@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from local_backend.handed_over import OtherCodeError
 from local_backend.jobs.telling import VARIABLE, Measurement
 from local_backend.training import contained, held_out, scoring
 from local_backend.training.bars import Bars
@@ -328,7 +329,13 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 def main() -> int:
     """Carry out the order."""
     signal.signal(signal.SIGTERM, _stop)
-    return Evaluation(EvaluationOrder.from_text(sys.argv[1]), Path.cwd(), os.environ).run()
+    try:
+        order = EvaluationOrder.from_text(sys.argv[1])
+    except OtherCodeError as error:
+        sys.stderr.write(f"{error}\n")
+        Teller(Path(told) if (told := os.environ.get(VARIABLE)) else None).tell(problem=str(error))
+        return _FAILED
+    return Evaluation(order, Path.cwd(), os.environ).run()
 
 
 if __name__ == "__main__":

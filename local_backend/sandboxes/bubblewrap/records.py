@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from local_backend.handed_over import known
 from local_backend.sandboxes.interface import Owner, SandboxError
 
 _SLOTS = 10_000
@@ -97,9 +98,10 @@ class Records:
         for path in paths:
             try:
                 values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-                owner = Owner(**values.pop("owner"))
-                values["groups"] = tuple(values["groups"])
-                yield Record(**values, owner=owner, slot=int(path.stem))
+                owner = Owner(**known(Owner, values.pop("owner")))
+                values["groups"] = tuple(values.get("groups", ()))
+                # Whoever wrote it may be of a newer version, which says more.
+                yield Record(**{**known(Record, values), "owner": owner, "slot": int(path.stem)})
             except FileNotFoundError:
                 continue  # It was removed meanwhile.
             except (OSError, ValueError, TypeError, KeyError) as error:

@@ -506,10 +506,10 @@ class NodusApp(App[int], inherit_bindings=False):
 
         await self.look_who_works()
         unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
-        if unsaved and (
-            isinstance(self.screen, ConfirmDialog) or not await self.push_screen_wait(ConfirmDialog(unsaved_question(unsaved[0].unsaved())))
-        ):
-            return
+        if unsaved:
+            question = unsaved_question(unsaved[0].unsaved(), await unsaved[0].unkept())
+            if isinstance(self.screen, ConfirmDialog) or not await self.push_screen_wait(ConfirmDialog(question)):
+                return
         if self.services.asked.unsent and (
             isinstance(self.screen, ConfirmDialog)
             or not await self.push_screen_wait(ConfirmDialog(unsent_question(self.services.asked.unsent)))

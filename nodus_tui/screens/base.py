@@ -116,6 +116,10 @@ class ViewScreen(WholeFrames[None]):
         """What a person typed here and did not save, by its name; empty where there is nothing."""
         return ""
 
+    async def unkept(self) -> str:
+        """Why that will not be offered again when somebody leaves now; empty where it is kept."""
+        return ""
+
     def came_from(self, screen: "ViewScreen") -> None:
         """It was gone to by its name or key from another view."""
 

@@ -179,6 +179,10 @@ class SpecEditor(ViewScreen):
         """The file's name, where it is."""
         return self.path.name if self.modified else ""
 
+    async def unkept(self) -> str:
+        """Why it is in no draft."""
+        return await self.keep_draft()
+
     # Life
 
     def on_mount(self) -> None:
@@ -383,6 +387,8 @@ class SpecEditor(ViewScreen):
             return
         if self.disk != self.told_disk and self.disk.exists and not self.disk_problem and not self._typed:
             await self._take_disk()
+        if self.modified:
+            self.past()
         self._settle_draft()
         self.show()
 

@@ -67,13 +67,11 @@ def kill_run_question(run: AgentRun) -> Question:
     return Question(f"Kill run {run.name}?", tuple(lines), "Kill")
 
 
-def unsaved_question(what: str) -> Question:
-    """Asked before somebody leaves with text that is not saved."""
-    return Question(
-        f"Leave without saving {what}?",
-        (line("What was typed is kept as a draft: it is offered when the file is opened again."),),
-        "Leave",
-    )
+def unsaved_question(what: str, unkept: str) -> Question:
+    """Asked before somebody leaves with text that is not saved; told why no draft of it is kept, where none is."""
+    kept = line("What was typed is kept as a draft: it is offered when the file is opened again.")
+    lost = line(Span(f"! What was typed is lost then: it cannot be kept as a draft ({unkept}).", Tone.BAD))
+    return Question(f"Leave without saving {what}?", (lost if unkept else kept,), "Leave")
 
 
 def unsent_question(count: int) -> Question:

@@ -42,6 +42,7 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     """Gives the name of a file and its text."""
 
     AUTO_FOCUS = "Input"
+    DIALOG_KEYS = (("Tab", "next"), ("ctrl+n", "choose"), ("ctrl+o", "editor"), ("Esc", "go back, keep the answers"))
     DEFAULT_CSS = """
     SpecForm #questions { height: auto; scrollbar-size-vertical: 1; }
     SpecForm Horizontal { height: 1; }
@@ -90,7 +91,11 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         dialog.styles.width, dialog.styles.padding = 96, (0, 2)
         for entry in self.query(Input):
             entry.styles.margin, entry.styles.width = 0, "1fr"
-        keys = (*hint("ctrl+o", " goes on to the editor", "finish"), muted("  "), *hint("Esc", " cancels", "cancel"))
+        keys = (
+            *hint("ctrl+o", " goes on to the editor", "finish"),
+            muted("  "),
+            *hint("Esc", " goes back", "cancel"),
+        )
         self.query_one("#text", SpanBlock).show(partial(_alone, (Span("A new evaluation   ", Tone.TITLE), *keys)))
         for question in QUESTIONS:
             label = line(muted(question.label.ljust(_LABEL)))

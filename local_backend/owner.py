@@ -8,7 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from local_backend.reading import POLL_SECONDS
 from local_backend.requests import Requests
@@ -70,6 +70,9 @@ class Owner:
             await self._keeper
         for helper in tuple(self._helpers):
             await helper
+        if self.working is not None:
+            with suppress(NodusError):  # A disk that fails now was told of already.
+                await self._work_log.look()
         await self._disown()
 
     def _wake_sweeps(self) -> None:

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from local_backend.daemon.access import Caller, Role
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.regular_files import open_regular
 from nodus_tui.contract.resources.meta import Name
 from nodus_tui.contract.wording import quoted
 
@@ -111,7 +112,7 @@ class TokenStore:
 
     def _read(self) -> tuple[TokenRecord, ...]:
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o022:
                     raise self._unusable(f"others than its owner may write it; say chmod 600 {self._path}")
                 return _TokenFile.model_validate_json(file.read()).tokens

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from local_backend.environments.secret_tasks import SourceError
 from local_backend.environments.trials import RESERVED_NAMES, TaskFile
+from nodus_tui.contract.regular_files import read_regular
 
 LARGEST_TASK = 2**20
 """Bytes of all files, tests and solutions of one task together, at most."""
@@ -101,7 +102,6 @@ def _unreadable(error: OSError) -> None:
 
 def _read(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
-            return opened.read(LARGEST_GRADER + 1)
+        return read_regular(file, LARGEST_GRADER + 1)
     except OSError as error:
         raise SourceError(f"the grader's folder (spec.grader.files) cannot be read: {error.strerror}") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local_backend.daemon.tokens import TokenStore
 from nodus_tui.authoring.drafts import Drafts
 from nodus_tui.authoring.finding import found_files
 from nodus_tui.authoring.text_file import TextFileError, read_text, stamp_of
@@ -100,7 +101,12 @@ def _drafts(path: Path) -> None:
     assert not list(Drafts(path.parent).unsaved())
 
 
-@pytest.mark.parametrize("reads", [_recording, _settings, _edited, _theme, _specs, _scheduler, _memory, _drafts])
+def _tokens(path: Path) -> None:
+    with pytest.raises(NodusError, match="no regular file"):
+        TokenStore(path).all()
+
+
+@pytest.mark.parametrize("reads", [_recording, _settings, _edited, _theme, _specs, _scheduler, _memory, _drafts, _tokens])
 def test_nothing_that_reads_a_file_waits_at_a_pipe(reads: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "file.yaml"
     os.mkfifo(path)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from datetime import UTC, datetime
+from io import TextIOWrapper
 
 import click
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ from nodus_tui.connect import attached_to, chosen_way, local_scheduler
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Snapshot
+from nodus_tui.contract.regular_files import open_regular
 from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.scheduler import SchedulerRecord
 from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, SchedulerLog
@@ -86,7 +88,7 @@ def logs(lines: int) -> int:
         return _logs_afar(lines)
     path = _scheduler().log
     try:
-        with path.open(encoding="utf-8", errors="backslashreplace") as log:
+        with TextIOWrapper(open_regular(path), encoding="utf-8", errors="backslashreplace") as log:
             last = deque(log, maxlen=lines)
     except FileNotFoundError:
         say(f"there is no log yet: {path} does not exist")

@@ -109,7 +109,8 @@ async def test_marks_files_and_unknown_tasks(tmp_path: Path) -> None:
         assert marked[WRONG_PLACEHOLDER].verdict is Verdict.INCORRECT
         assert marked[UNREADABLE_REPLY].verdict is Verdict.INVALID_OUTPUT
         assert marked[REFERENCE_PLACEHOLDER].message == (
-            "1 of 1 tests passed; the simulated model only said that it is right: the task's reference solution was judged, and not its reply"
+            "1 of 1 tests passed; the simulated model only said that it is right: "
+            "the task's reference solution was judged, and not its reply"
         )
         assert (await made.grade("elsewhere", "x")).verdict is Verdict.INFRASTRUCTURE_FAILURE
         assert (await made.grade("t0", "done", files=tmp_path / "nothing.tar")).verdict is Verdict.INFRASTRUCTURE_FAILURE

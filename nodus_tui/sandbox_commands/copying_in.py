@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -110,6 +111,21 @@ def _look_at(source: Path) -> tuple[os.stat_result, str]:
     return source.stat(), source.resolve().name
 
 
+async def _opened(path: Path) -> BinaryIO:
+    opening: asyncio.Task[BinaryIO] = asyncio.create_task(asyncio.to_thread(path.open, "rb"))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        # The thread goes on, and nobody else would close what it opens.
+        opening.add_done_callback(_close)
+        raise
+
+
+def _close(opening: asyncio.Task[BinaryIO]) -> None:
+    if opening.exception() is None:
+        opening.result().close()
+
+
 class _Contents:
     """What goes in, as bytes; and what came of reading it."""
 
@@ -126,7 +142,7 @@ class _Contents:
         """A file's bytes, so many where that is known; fewer where it cannot be read, which is then noted."""
         left = size
         try:
-            with await asyncio.to_thread(path.open, "rb") as file:
+            with await _opened(path) as file:
                 while left is None or left > 0:
                     data = await asyncio.to_thread(file.read, _PIECE if left is None else min(_PIECE, left))
                     if not data:

@@ -18,6 +18,7 @@ from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.columns import Item
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.key_actions import action_by_id, refusal
+from nodus_tui.view_state.row_actions import ON_A_ROW, ON_MANY
 from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.view_state.undoing import Step
 from nodus_tui.view_state.views import Trait, views_with
@@ -281,13 +282,13 @@ class TableScreen(RowsScreen, Generic[Item]):
             own = Offer(own.now, own.without | {"pick"}, own.words)
         if not len(table.rows):
             # What a view says that matters now does something without a row as well.
-            idle = (availability.ON_A_ROW - own.now) | (frozenset() if table.rows.total else {"filter"})
+            idle = (ON_A_ROW - own.now) | (frozenset() if table.rows.total else {"filter"})
             return Offer(own.now - idle, own.without | idle, own.words)
         if not table.picked_count:
             return own
         fits = availability.useful_to(self.picked())
         named = {action: f"{action} {count}" for action, count in fits.items()}
-        idle = frozenset(availability.ON_MANY) - fits.keys()
+        idle = frozenset(ON_MANY) - fits.keys()
         return Offer((own.now | named.keys()) - idle, own.without | idle, {**own.words, **named})
 
     def _can_pick(self) -> bool:

@@ -18,14 +18,10 @@ from nodus_tui.view_state.boxes import box_status, shell_problem
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.jobs import extend_problem, retry_problem
 from nodus_tui.view_state.proposals import extension_problem
+from nodus_tui.view_state.row_actions import ON_MANY
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweeps import sweep_status
-
-ON_MANY = ("kill", "extend", "retry")
-"""Actions that mean all rows that are picked."""
-ON_A_ROW = frozenset({*ON_MANY, "open", "pick", "shell", "extend_waiting", "pause_sweep"})
-"""Actions that do nothing in a table without rows."""
 
 
 def useless(item: object) -> frozenset[str]:

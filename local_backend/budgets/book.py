@@ -247,7 +247,8 @@ class BudgetBook:
         rate = sum(self._compute[key].rate for key in state.computing)
         if not state.ceiling.block or rate == 0:
             return None
-        left = state.ceiling.limit - self.committed(name, now)
+        # Each charge is rounded up by itself: of several that share what is left, all but one may take a nano-dollar more than their part.
+        left = state.ceiling.limit - self.committed(name, now) - max(0, len(state.computing) - 1)
         return now + timedelta(microseconds=left * 3_600_000_000 // rate)
 
     def refused_compute(self, name: str, now: datetime) -> Refusal | None:

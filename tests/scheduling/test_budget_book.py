@@ -118,6 +118,16 @@ WORKS = st.sampled_from([Work(), Work("red"), Work("blue"), Work("red", (("team"
 MONEY = st.integers(0, 2000)
 
 
+def test_charges_that_are_rounded_up_one_by_one_pass_no_limit_together() -> None:
+    book, work = BudgetBook(), Work()
+    book.put(Ceiling("all", 531, NOW), spent=0, now=NOW)
+    for key, rate in (("slow", 8911), ("fast", 20791)):
+        book.begin(key, work, rate, NOW)
+    deadline = book.deadline("all", NOW)
+    assert deadline is not None
+    assert book.spent("all", deadline + timedelta(seconds=STOP_SECONDS)) <= 531
+
+
 class Spending(RuleBasedStateMachine):
     """A scheduler that asks before it acts, and stops compute within the time that stopping may take. Spend is counted beside the book."""
 

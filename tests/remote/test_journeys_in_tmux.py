@@ -30,7 +30,7 @@ async def test_from_a_spec_to_its_results(tmux: Tmux) -> None:
     tmux.type("Enter")
     await tmux.reads("no problem", "tasks: 6", "at most   $0.0018")
     tmux.type(*["Down"] * lines.index("    tasks: 6"), "End", "BSpace", "4")
-    await tmux.reads("tasks: 4", "at most   $0.0012", "every run would wait at its cap")
+    await tmux.reads("tasks: 4", "at most   $0.0012", "no run could make a call")
     tmux.type("C-o")
     await tmux.reads("Saved hello.yaml")
     assert "    tasks: 4" in lines_of(str(tmux.place.folder / "hello.yaml"))

@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -63,6 +64,8 @@ STOP_GRACE_SECONDS = 10.0
 """What calls in flight get when the person leaves."""
 ROLE_SECONDS = 3.0
 """How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
+INTRODUCTION_SECONDS = 2.0
+"""What the console waits for its backend to say who looks on, and for the first data of who leaves at once."""
 FAR_SECONDS = 5.0
 """How often a backend in another process is asked how many sandboxes run, while it answers."""
 
@@ -144,6 +147,7 @@ class NodusApp(App[int], inherit_bindings=False):
         self.stopped_work = False
         self._leaving = False
         self._looking_afar = False
+        self._data_came = asyncio.Event()
         self._was_lost = False
         """Whether the last tick found the link broken: the next one shows that it is whole again."""
         self._last_flush = float("-inf")
@@ -215,9 +219,17 @@ class NodusApp(App[int], inherit_bindings=False):
     def painted_first(self) -> None:
         """The first view stands on the screen: now what it shows is asked for, and what that needs is loaded."""
         self._tidying.begin()
-        self.run_worker(self.feed.run(), exit_on_error=True)
+        self.run_worker(self._begin(), exit_on_error=True)
         self.run_worker(load(WITH_DATA, self._key_gate.free), exit_on_error=True)
-        self.run_worker(self._introduce(), exit_on_error=True)
+
+    async def _begin(self) -> None:
+        """Read the stream, once it is known who looks on: what stands on the screen can be acted on."""
+        introduced = self.run_worker(self._introduce(), exit_on_error=True)
+        # A backend that takes its time to answer must not keep its state from who waits for it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INTRODUCTION_SECONDS):
+                await introduced.wait()
+        await self.feed.run()
 
     def _open_first(self) -> None:
         name, _, which = self.first_view.partition("/")
@@ -314,6 +326,8 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _data_changed(self) -> None:
         """The feed changed something: paint soon, but not too often."""
+        if self.feed.campaigns.loaded:
+            self._data_came.set()
         if self._flush_timer is not None or not self.is_running:
             return
         wait = self._last_flush + FLUSH_SECONDS - asyncio.get_running_loop().time()
@@ -505,6 +519,7 @@ class NodusApp(App[int], inherit_bindings=False):
         from nodus_tui.widgets.dialogs import ConfirmDialog  # noqa: PLC0415 - as above
 
         await self.look_who_works()
+        await self._know_the_work()
         unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
         if unsaved:
             question = unsaved_question(unsaved[0].unsaved(), await unsaved[0].unkept())
@@ -532,6 +547,13 @@ class NodusApp(App[int], inherit_bindings=False):
                 self.screen.notice(stopping, Tone.WARN)
             await self.stop_work(STOP_GRACE_SECONDS)
         self.exit(0, message=self._what_goes_on() or None)
+
+    async def _know_the_work(self) -> None:
+        """Who leaves in the first moment may leave work behind that is not on the screen yet."""
+        if self.info is not None and self.info.scheduling:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(INTRODUCTION_SECONDS):
+                    await self._data_came.wait()
 
     def _what_goes_on(self) -> str:
         """What the person who leaves should know: the work of another process goes on, or nobody does it."""

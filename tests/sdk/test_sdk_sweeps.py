@@ -10,7 +10,7 @@ from sdk_place import EVALUATION
 from nodus_tui import sdk as nodus
 from nodus_tui.sdk import aio, sweeps
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 
 def template(max_cost: str = "0.50") -> dict[str, Any]:

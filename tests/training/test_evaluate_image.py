@@ -73,13 +73,14 @@ def hold(place: TrainingPlace, after: int, **how: Any) -> Path:
     return go
 
 
-async def containers(engine: DockerEngine) -> list[str]:
-    return [found.id for found in await engine.list() if found.run == "score"]
+async def containers(engine: DockerEngine, place: TrainingPlace) -> list[str]:
+    """Those of this workspace: other tests use the engine, too."""
+    return [found.id for found in await engine.list() if found.owner.workspace == str(place.folder / "home")]
 
 
-async def gone(engine: DockerEngine) -> None:
+async def gone(engine: DockerEngine, place: TrainingPlace) -> None:
     """Wait until the engine has none of the job's any more."""
-    while await containers(engine):
+    while await containers(engine, place):
         await asyncio.sleep(0.05)
 
 
@@ -112,7 +113,7 @@ async def test_the_harness_is_asked_in_its_image_without_network_or_keys_and_wha
         provenance = await output(backend, "provenance.json")
         assert (provenance["image"], provenance["offline"]) == (IMAGE, "container without a network")
         assert "STAND-IN, rank 0" in await log_of(backend)
-    assert await containers(engine) == []
+    assert await containers(engine, place) == []
     assert before == {path: path.stat().st_mtime_ns for path in [*place.model.rglob("*"), *place.tasks.rglob("*")]}
     assert {path.stat().st_uid for path in (place.folder / "home" / "jobs" / "score").rglob("*")} == {os.getuid()}
 
@@ -126,14 +127,14 @@ async def test_killed_midway_its_container_ends_gracefully_and_a_retry_goes_on_f
     async with place.backend() as backend:
         await backend.apply(place.benchmark("sums"))
         await midway(backend)
-    assert len(await containers(engine)) == 1
+    assert len(await containers(engine, place)) == 1
     async with place.backend() as backend:
         assert (await until(backend, lambda status: status.phase == "Running")).attempt == 1
         await backend.act(Kill(kind="TrainingJob", name="score"))
         first = await until(backend)
         assert (first.phase, first.reason, first.progress) == ("Cancelled", "Killed", 0.4)
         # Not by whoever sweeps up later: it was ended before the job was.
-        assert await containers(engine) == []
+        assert await containers(engine, place) == []
         go.touch()
         await backend.act(RetryJob(kind="TrainingJob", name="score"))
         second = await until(backend)
@@ -150,7 +151,7 @@ async def test_its_cap_ends_a_harness_that_does_not_listen_and_a_higher_one_goes
         first = await until(backend)
         assert first.reason == "MaxCostReached", (first, await log_of(backend))
         assert float(first.cost_usd) <= 0.12
-        await gone(engine)
+        await gone(engine, place)
         go.touch()
         await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=Decimal("0.90")))
         second = await until(backend)
@@ -179,7 +180,7 @@ async def test_whoever_is_killed_nothing_goes_on_in_the_container(place: Trainin
         status = await until(backend)
         assert (status.phase, status.reason) == ("Failed", "InfrastructureFailure" if victims == "all" else "NonZeroExit")
         assert status.cost_usd > 0
-        await gone(engine)
+        await gone(engine, place)
 
 
 async def test_an_image_without_the_harness_and_one_that_is_nowhere_say_so(place: TrainingPlace, engine: DockerEngine) -> None:
@@ -196,7 +197,7 @@ async def test_an_image_without_the_harness_and_one_that_is_nowhere_say_so(place
         status = await until(backend)
         assert (status.phase, "nowhere.invalid" in (status.message or "")) == ("Failed", True), status.message
         assert (status.reason, status.started_at, status.cost_usd) == ("NotStarted", None, Decimal(0)), "fetching it cost nothing"
-        assert not await containers(engine)
+        assert not await containers(engine, place)
 
 
 class Gate:

@@ -1,6 +1,7 @@
 """What the views share: crumbs, body, filter, status line, footer; notices; the message for a terminal that is too small."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from typing import ClassVar, TypeVar
@@ -198,7 +199,8 @@ class ViewScreen(WholeFrames[None]):
         if not isinstance(over, ViewScreen):
             keys: tuple[tuple[str, str], ...] = getattr(over, "DIALOG_KEYS", _DIALOG_KEYS)
             return (line(" ", *(span for key, word in keys for span in (Span(key, Tone.KEY), muted(f" {word}  ")))),)
-        for_what = (width, self.offered(), self.services.situation())
+        situation = self.services.situation()
+        for_what = (width, self.offered(), replace(situation, viewer=True) if situation.unknown else situation)
         if for_what != self._keys_for:
             self._keys_for = for_what
             self._keys_line = key_line(self.VIEW, *for_what)

@@ -78,7 +78,7 @@ class Situation:
     viewer: bool = False
     """They may look only."""
     unknown: bool = False
-    """Whether they may act is not known yet."""
+    """Whether they may act is not known yet: nothing is offered that a viewer may not do, and what they try is the backend's to refuse."""
     browser: bool = False
     """They sit in a browser: the console's machine is not theirs."""
     recording: str = ""
@@ -350,8 +350,6 @@ def refusal(action: KeyAction, situation: Situation) -> str:
         return f"This is a recording of {situation.recording}: everything in it can be looked at, and nothing done."
     if situation.browser and action.here:
         return "A browser has no part in the files of the machine that it shows: do this in a console there."
-    if situation.unknown and action.changes:
-        return "Whether you may change anything is not known yet: the backend has not said who you are to it. Try again in a moment."
     if situation.viewer and action.changes:
         return "You look on as a viewer: you see everything and change nothing."
     return ""

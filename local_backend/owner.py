@@ -84,6 +84,8 @@ class Owner:
     async def _own(self, *, may_start: bool) -> None:
         self.working = working = Working(self._rooms, may_start=may_start)
         try:
+            # What happens from here on is this process's to tell.
+            await self._work_log.look()
             await working.open()
             for number, form, payload, author in await self._requests.open_ones():
                 await self._answer_once(number, form, payload, author)

@@ -214,7 +214,8 @@ class NodusApp(App[int], inherit_bindings=False):
         super()._display(screen, renderable)
         if not self._painted and not self._batch_count and isinstance(screen, ViewScreen) and screen.stands:
             self._painted = True
-            screen.call_after_refresh(self.painted_first)
+            # By the app: a view that another one has covered meanwhile is not refreshed any more.
+            self.call_later(self.painted_first)
 
     def painted_first(self) -> None:
         """The first view stands on the screen: now what it shows is asked for, and what that needs is loaded."""

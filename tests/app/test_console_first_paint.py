@@ -1,12 +1,16 @@
 """What the console has loaded when its first view stands on the screen, and that the rest comes by itself before it is asked for."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from console_records import every_kind_of_run, group
+from scripted_backend import ScriptedBackend
 
+from nodus_tui.app import NodusApp
 from nodus_tui.screens.preloading import LIKELY_NEXT, WITH_DATA, load
 
 _SHOW_MODULES = """
@@ -106,3 +110,20 @@ async def test_between_two_modules_keys_go_first() -> None:
     await load((*WITH_DATA, *LIKELY_NEXT), keys)
     assert len(waited) == len(WITH_DATA) + len(LIKELY_NEXT)
     assert {*WITH_DATA, *LIKELY_NEXT} <= set(sys.modules)
+
+
+async def test_data_comes_although_the_first_view_is_left_in_its_first_frame() -> None:
+    class Hasty(NodusApp):
+        hurried = False
+
+        def _display(self, screen, renderable) -> None:
+            super()._display(screen, renderable)
+            if self._painted and not self.hurried:
+                self.hurried = True
+                self.action_go_to("budgets")
+
+    app = Hasty(ScriptedBackend([group()], every_kind_of_run()))
+    async with app.run_test(size=(80, 24)) as pilot, asyncio.timeout(30):
+        while not app.feed.campaigns.loaded:
+            await pilot.pause(0.01)
+        assert app.screen_stack[-1] is not app.screen_stack[0]

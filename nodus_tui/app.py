@@ -16,7 +16,7 @@ from textual.events import Event, Key, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.worker import WorkerFailed
+from textual.worker import WorkerCancelled, WorkerFailed
 
 from nodus_tui.appearance import Appearance
 from nodus_tui.connect import chosen_way
@@ -226,8 +226,9 @@ class NodusApp(App[int], inherit_bindings=False):
     async def _begin(self) -> None:
         """Read the stream, once it is known who looks on: what stands on the screen can be acted on."""
         introduced = self.run_worker(self._introduce(), exit_on_error=True)
-        # A backend that takes its time to answer must not keep its state from who waits for it.
-        with suppress(TimeoutError):
+        # A backend that takes its time to answer must not keep its state from who waits for it; what else ends the introduction is told
+        # by itself.
+        with suppress(TimeoutError, WorkerCancelled, WorkerFailed):
             async with asyncio.timeout(INTRODUCTION_SECONDS):
                 await introduced.wait()
         await self.feed.run()

@@ -10,12 +10,10 @@ import psutil
 import pytest
 from cards_here import own_card
 from job_place import job, job_now, log_with, record_of, supervisor_of, until, workspace
-from nvml_here import Nvml, compile_library
+from nvml_here import Nvml
 from test_jobs_on_devices import SEEN, configuration, waits
 
-from local_backend.devices import desk as desk_module
 from local_backend.devices.machine_claims import held
-from local_backend.hardware import watch as watch_module
 from local_backend.jobs.process_tree import kill_all, marked
 from nodus_tui.contract.actions import Kill
 
@@ -35,22 +33,6 @@ async def main():
 asyncio.run(main())
 """
 """A scheduler in a process of its own, which is killed."""
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_library(tmp_path_factory.mktemp("nvml"))
-
-
-@pytest.fixture
-def nvml(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Nvml:
-    """Found by the probe of every backend here, whose looks follow each other quickly."""
-    made = Nvml(tmp_path / "nvml", library)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(made.folder))
-    monkeypatch.setattr(desk_module, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(watch_module, "_FIRST_RATES_SECONDS", 0)
-    monkeypatch.setitem(watch_module.HardwareWatch.__init__.__kwdefaults__, "period", 0.05)
-    return made
 
 
 async def test_a_killed_schedulers_jobs_keep_their_devices_and_those_of_the_dead_are_free(tmp_path: Path, nvml: Nvml) -> None:

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 from cards_here import own_card
 from job_place import job, job_now, log_with, record_of, supervisor_of, until, whole_log, workspace
-from nvml_here import GIB, Nvml, compile_library
+from nvml_here import GIB, Nvml
 
 from local_backend.backend import LocalBackend
-from local_backend.devices import desk as desk_module
 from local_backend.devices.machine_claims import held
-from local_backend.hardware import watch as watch_module
 from local_backend.jobs import job_devices
 from nodus_tui.cli.details import resource_text
 from nodus_tui.cli.rows import row_of
@@ -29,22 +27,6 @@ from nodus_tui.contract.resources.job import JobStatus
 pytestmark = pytest.mark.timeout(60)
 SEEN = "echo cuda=$CUDA_VISIBLE_DEVICES nvidia=$NVIDIA_VISIBLE_DEVICES hardware=$NODUS_HARDWARE"
 CONFIGURATION = {"rates": {"CPU": "36", "H100": "72", "L4": "7.2"}, "jobs": {"stopGrace": "1s", "maxLogMiB": 1}}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_library(tmp_path_factory.mktemp("nvml"))
-
-
-@pytest.fixture
-def nvml(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Nvml:
-    """Found by the probe of every backend here, whose looks follow each other quickly."""
-    made = Nvml(tmp_path / "nvml", library)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(made.folder))
-    monkeypatch.setattr(desk_module, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(watch_module, "_FIRST_RATES_SECONDS", 0)
-    monkeypatch.setitem(watch_module.HardwareWatch.__init__.__kwdefaults__, "period", 0.05)
-    return made
 
 
 def configuration(**more: object) -> str:

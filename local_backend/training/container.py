@@ -18,7 +18,7 @@ from typing import Any
 from local_backend.handed_over import handed, taken
 from local_backend.jobs.image_fetching import unless_asked
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
-from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
+from local_backend.sandboxes.docker.containers import ImageFacts, labels
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
 from local_backend.sandboxes.docker.gpus import explained
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
@@ -156,16 +156,7 @@ class Container:
             "AttachStdout": True,
             "AttachStderr": True,
             "Healthcheck": {"Test": ["NONE"]},
-            "Labels": {
-                RUN_LABEL: request.name,
-                "nodus.purpose": "job",
-                "nodus.host": owner.host,
-                "nodus.pid": str(owner.pid),
-                "nodus.started": owner.started,
-                "nodus.workspace": owner.workspace,
-                "nodus.image": image.reference,
-                "nodus.network": "yes" if request.network else "no",
-            },
+            "Labels": labels(request.name, "job", owner, image.reference, network=request.network),
             "HostConfig": {
                 "Init": True,
                 "AutoRemove": True,

@@ -72,6 +72,20 @@ def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[st
     return sizes | {SHARED_MEMORY: shared_memory}
 
 
+def labels(run: str, purpose: str, owner: Owner, image: str, *, network: bool) -> dict[str, str]:
+    """What every container of ours carries: by it the reaper knows whose it is, and whether its owner still lives."""
+    return {
+        RUN_LABEL: run,
+        "nodus.purpose": purpose,
+        "nodus.host": owner.host,
+        "nodus.pid": str(owner.pid),
+        "nodus.started": owner.started,
+        "nodus.workspace": owner.workspace,
+        "nodus.image": image,
+        "nodus.network": "yes" if network else "no",
+    }
+
+
 def container_config(
     request: SandboxRequest, image: ImageFacts, *, filtered: bool = True, gpus: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
@@ -98,16 +112,7 @@ def container_config(
         "Env": [f"{name}={value}" for name, value in environ.items()],
         "Healthcheck": {"Test": ["NONE"]},
         "StopTimeout": 1,
-        "Labels": {
-            RUN_LABEL: request.run,
-            "nodus.purpose": request.purpose,
-            "nodus.host": owner.host,
-            "nodus.pid": str(owner.pid),
-            "nodus.started": owner.started,
-            "nodus.workspace": owner.workspace,
-            "nodus.image": image.reference,
-            "nodus.network": "yes" if request.network else "no",
-        },
+        "Labels": labels(request.run, request.purpose, owner, image.reference, network=request.network),
         "HostConfig": {
             "Init": True,
             # It goes by itself when its lifetime is over, also when nobody of ours lives any more.

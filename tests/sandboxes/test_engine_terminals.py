@@ -98,8 +98,8 @@ async def test_a_terminals_jobs_are_the_shells(engine: SandboxEngine) -> None:
         await process.aclose()
 
 
-async def _runs(sandbox: object, name: str) -> bool:
-    return await said(sandbox, f"pgrep -u 1000 -c {name} || true") == "1\n"  # type: ignore[arg-type]
+async def _runs(sandbox: object, which: str) -> bool:
+    return await said(sandbox, f"pgrep -u 1000 -c {which} || true") == "1\n"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("terminal", [None, TerminalSize()])
@@ -111,6 +111,8 @@ async def test_a_signal_reaches_all_of_a_programs_session_and_nobody_else(engine
             ["sh", "-c", "trap 'echo term; exit 9' TERM; sleep 902 & echo up; while :; do wait; done"], terminal=terminal
         )
         await reads(process, b"up")
+        # Until it has become its program, the shell's child has the shell's trap, and may take a signal and do nothing.
+        await until(lambda: _runs(sandbox, "-f '^sleep 902'"))
         await process.signal(signal.SIGTERM)
         assert b"term" in await rest(process)
         assert await process.wait() == 9

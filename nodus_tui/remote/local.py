@@ -5,6 +5,7 @@ that is gone means a crash: the next one who works starts a new scheduler. No re
 """
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import ValidationError
 
@@ -33,6 +34,8 @@ STOP_SECONDS = 3_660.0
 
 _LOOK_SECONDS = 0.05
 _TRIES = 5
+_START_NAME = "scheduler.start"
+"""In the state folder: locked by whoever is just starting a scheduler, with what came of the last start."""
 
 
 @dataclass(frozen=True)
@@ -115,25 +118,58 @@ class LocalScheduler:
         return socket_address(Path(found.socket))
 
     def _launch(self) -> dict[str, Any]:
-        """Start a process and hear what comes of it. Blocks."""
+        """Start a process and hear what comes of it; where somebody else is just starting one, hear it of that one. Blocks.
+
+        Many clients lose one scheduler in the same moment: a process for each of them would only find the first one's lock.
+        """
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.log.parent.mkdir(mode=0o700, exist_ok=True)
-            with self.log.open("ab") as log:
-                process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module that an installed package names
-                    [sys.executable, "-P", "-m", self.module(), *self._arguments(), "--detach"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    cwd="/",
-                    start_new_session=True,
-                )
-                out, _ = process.communicate(timeout=START_SECONDS)
+            with (self.home / _START_NAME).open("a+b") as turn:
+                out = self._told_to_others(turn)
+                if not out and self.running() is not None:
+                    return {"state": "ready"}
+                if not out:
+                    turn.truncate(0)
+                    out = self._started()
+                    turn.write(out)
         except OSError as error:
             raise self._failed(error.strerror or str(error)) from error
         except subprocess.TimeoutExpired as error:
-            raise self._failed(f"it has not answered within {START_SECONDS:.0f} s") from error
+            raise self._late() from error
         return self._told(out)
+
+    def _told_to_others(self, turn: IO[bytes]) -> bytes:
+        """Wait until nobody else starts a scheduler; gives what that one heard, and nothing where nobody was in between."""
+        waited, until = False, time.monotonic() + START_SECONDS
+        while True:
+            try:
+                fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise self._late() from None
+                waited = True
+                time.sleep(_LOOK_SECONDS)
+                continue
+            turn.seek(0)
+            return turn.read() if waited else b""
+
+    def _started(self) -> bytes:
+        """Start a process; gives the line that it tells its starter. Blocks. Raises OSError and TimeoutExpired."""
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module that an installed package names
+                [sys.executable, "-P", "-m", self.module(), *self._arguments(), "--detach"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
+            out, _ = process.communicate(timeout=START_SECONDS)
+        return out
+
+    def _late(self) -> NodusError:
+        return self._failed(f"it has not answered within {START_SECONDS:.0f} s")
 
     def _arguments(self) -> list[str]:
         return ["--home", str(self.home), *(["--config", str(self.config)] if self.config is not None else [])]

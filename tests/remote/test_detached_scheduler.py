@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -80,9 +81,21 @@ async def test_whoever_attaches_is_connected_before_anything_is_asked(place: Det
         assert backend.link.connected
 
 
-async def test_of_two_that_start_at_once_one_works_and_both_clients_reach_it(place: DetachedWorkspace) -> None:
-    records = await asyncio.gather(*(place.scheduler.ensure() for _ in range(3)))
-    assert {record.pid for record in records if record} == {place.record().pid}
+async def test_many_that_want_one_at_once_start_one_process_and_all_reach_it(place: DetachedWorkspace) -> None:
+    """As many consoles do that lose a scheduler in the same moment, and those that come to a workspace that is new."""
+    for _ in range(2):
+        records = await asyncio.gather(*(place.scheduler.ensure() for _ in range(6)))
+        assert {record.pid for record in records if record} == {place.record().pid}
+        await place.kill_scheduler()
+    starts = [line for line in place.log().splitlines() if re.search(r"process \d+ starts$", line)]
+    assert len(starts) == 2, place.log()
+
+
+async def test_of_two_processes_that_start_at_once_one_works_and_the_other_leaves(place: DetachedWorkspace) -> None:
+    command = [sys.executable, "-m", MODULE, "--home", str(place.home), "--config", str(place.config), "--detach"]
+    both = [await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE) for _ in range(2)]
+    told = [json.loads((await process.communicate())[0])["state"] for process in both]
+    assert sorted(told) == ["held", "ready"]
     assert await place.none_but(place.record().pid) == [place.record().pid]
 
 

@@ -1,7 +1,7 @@
 """What one process of ours hands to another as JSON: an update can come between the two, so that they are of different code."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from nodus_tui import __version__
 
 _VERSION = "version"
+SPOKEN: Mapping[str, str] = {_VERSION: __version__}
+"""A part of what a process is asked over a pipe: which code asks."""
 
 
 class OtherCodeError(Exception):
@@ -23,16 +25,27 @@ def handed(order: Any) -> str:
 @contextmanager
 def taken(text: str) -> Iterator[dict[str, Any]]:
     """The values of an order, to be made into one inside. Raises OtherCodeError where they are those of other code."""
-    told = "an earlier version"
+    version = None
     try:
         values: dict[str, Any] = json.loads(text)
-        told = f"version {version}" if (version := values.pop(_VERSION, None)) else told
+        version = values.pop(_VERSION, None)
         yield values
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise OtherCodeError(
-            f"it was started by {told} of nodus-tui, and what is installed here now (version {__version__}) does not understand that: "
-            "restart the scheduler (`nodus-tui scheduler restart`), then start it again"
-        ) from error
+        raise OtherCodeError(_not_understood(version)) from error
+
+
+def other_code(asked: Mapping[str, Any]) -> str:
+    """A sentence for where something asked over a pipe is not understood; empty where the same code asked, so that it should be."""
+    version = asked.get(_VERSION)
+    return "" if version == __version__ else _not_understood(version)
+
+
+def _not_understood(version: object) -> str:
+    told = f"version {version}" if version else "an earlier version"
+    return (
+        f"it was started by {told} of nodus-tui, and what is installed here now (version {__version__}) does not understand that: "
+        "restart the scheduler (`nodus-tui scheduler restart`), then start it again"
+    )
 
 
 def known(kind: Any, values: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from local_backend.environments.names import ARITHMETIC_MOST
 from local_backend.environments.protocol import GRADE_SECONDS, clean_text, hard_limit
 from local_backend.environments.reasoning_gym_names import SIZE
 from local_backend.environments.worker_process import WorkerProcess, worker_command
+from local_backend.handed_over import SPOKEN
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.phases import Verdict
 
@@ -138,6 +139,7 @@ class EnvironmentWorker:
         of a task file, Conflict when the digest differs from `expect_digest`, Unavailable when the process cannot make the tasks.
         """
         request = {
+            **SPOKEN,
             "op": "load",
             "environment": environment_request(resolved),
             "split": split,
@@ -311,7 +313,9 @@ async def check(resolved: ResolvedEnvironment) -> EnvironmentFacts:
         return EnvironmentFacts(size, digest([resolved.name, resolved.version]), ARITHMETIC_MOST if endless else None)
     session = _Session()
     try:
-        answer = await session.ask(worker_command(), {"op": "describe", "environment": environment_request(resolved)}, LOAD_SECONDS)
+        answer = await session.ask(
+            worker_command(), {**SPOKEN, "op": "describe", "environment": environment_request(resolved)}, LOAD_SECONDS
+        )
     except _DiedError as died:
         raise broken(resolved, str(died)) from None
     await session.close("it has answered")

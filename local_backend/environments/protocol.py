@@ -1,8 +1,9 @@
 """What the scheduler's side and the grader's process agree on: limits, and how text is cleaned before it crosses. JSON lines either way.
 
-Requests: `{"op": "load", "environment": {…}, "split", "seed", "skip", "tasks", "gradeSeconds"}`, `{"op": "describe", "environment": {…}}`,
-`{"op": "grade", "n", "task", "completion", "simulated"}`. Answers come in the order of the requests: `{"ok": true, …}` or
-`{"ok": false, "message", "faults": [[line, message], …]}` to the first two, `{"n", "verdict", "reward", "message"}` to a grade.
+Requests: `{"version", "op": "load", "environment": {…}, "split", "seed", "skip", "tasks", "gradeSeconds"}`,
+`{"version", "op": "describe", "environment": {…}}`, `{"op": "grade", "n", "task", "completion", "simulated"}`. Answers come in the order of
+the requests: `{"ok": true, …}` or `{"ok": false, "message", "faults": [[line, message], …]}` to the first two,
+`{"n", "verdict", "reward", "message"}` to a grade. What is of another version and not understood is answered with a sentence that says so.
 """
 
 GRADE_SECONDS = 5.0

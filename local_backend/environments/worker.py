@@ -28,6 +28,7 @@ from local_backend.environments.secret_tasks import (
     failure,
     invalid,
 )
+from local_backend.handed_over import other_code
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
 
 _MEMORY = 4 * 2**30
@@ -113,6 +114,16 @@ def loaded(source: TaskSource, tasks: Sequence[SecretTask]) -> dict[str, Any]:
     return {"ok": True, "tasks": cards, "digest": batch_digest(source, tasks)}
 
 
+def unmade(contained: Contained, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a request for tasks that broke."""
+    return {"ok": False, "message": broke(f"the tasks could not be made: {contained.told}", other_code(request)), "faults": []}
+
+
+def broke(what: str, other: str) -> str:
+    """What broke, as a sentence; `other` is what `other_code` says of who asked."""
+    return f"{what}; {other}" if other else what
+
+
 def judged(judgement: Judgement) -> dict[str, Any]:
     """The answer that tells a judgement."""
     return {
@@ -130,6 +141,8 @@ class Worker:
         self._source: TaskSource | None = None
         self._tasks: dict[str, SecretTask] = {}
         self._seconds = GRADE_SECONDS
+        self._other_code = ""
+        """What to tell of a request that is not understood, where other code asks."""
         self._time_is_up = False
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,12 +159,13 @@ class Worker:
                 return {"ok": False, "message": error.sentence, "faults": error.faults}
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
-        return {"ok": False, "message": f"the tasks could not be made: {contained.told}", "faults": []}
+        return unmade(contained, request)
 
     def _loaded(self, request: Mapping[str, Any]) -> dict[str, Any]:
         source = make_source(request["environment"])
         tasks = drawn(source, request)
         self._source, self._tasks = source, {task.id: task for task in tasks}
+        self._other_code = other_code(request)
         self._seconds = float(request["gradeSeconds"])
         signal.signal(signal.SIGALRM, self._ring)
         return loaded(source, tasks)
@@ -181,7 +195,7 @@ class Worker:
                 return late if self._time_is_up else judgement
         except _TimeUp:
             return late
-        return late if self._time_is_up else failure(f"the grader failed: {contained.told}")
+        return late if self._time_is_up else failure(broke(f"the grader failed: {contained.told}", self._other_code))
 
     @staticmethod
     def _judged(source: TaskSource, task: SecretTask, completion: str, *, simulated: bool) -> Judgement:

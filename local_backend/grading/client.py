@@ -27,6 +27,7 @@ from local_backend.environments.interface import Began, Grade, ResolvedEnvironme
 from local_backend.environments.protocol import clean_text
 from local_backend.environments.worker_process import WorkerProcess, clean_environment
 from local_backend.grading.submissions import Use
+from local_backend.handed_over import SPOKEN
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Verdict
 
@@ -193,6 +194,7 @@ class GradingWorker:
         process cannot make the tasks, or the engine is not there or not strong enough.
         """
         request = {
+            **SPOKEN,
             "op": "load",
             "environment": environment_request(resolved),
             "split": split,

@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import Any
 
 from local_backend.environments.secret_tasks import SecretTask, SourceError, failure
-from local_backend.environments.worker import LOAD_CPU_SECONDS, Contained, drawn, judged, loaded, make_source, told
+from local_backend.environments.worker import LOAD_CPU_SECONDS, Contained, broke, drawn, judged, loaded, make_source, told, unmade
 from local_backend.grading.judging import Judge, Judged
+from local_backend.handed_over import other_code
 from local_backend.sandboxes.choosing import choose_engine
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.sandboxes.owner import this_process
@@ -43,6 +44,8 @@ class Grading:
         self._pool: SandboxPool | None = None
         self._judge: Judge | None = None
         self._going: dict[int, asyncio.Task[None]] = {}
+        self._other_code = ""
+        """What to tell of a request that is not understood, where other code asks."""
 
     async def serve(self, lines: asyncio.StreamReader) -> None:
         """Serve until the requests end; then end what is being judged, and its sandboxes."""
@@ -68,11 +71,12 @@ class Grading:
             task.cancel()
 
     async def _loaded(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        weak = await self._opened(str(request["engine"]), str(request["workspace"]))
-        if weak:
-            return {"ok": False, "unavailable": True, "message": weak, "faults": []}
+        self._other_code = other_code(request)
         contained = Contained()
         with contained:
+            weak = await self._opened(str(request["engine"]), str(request["workspace"]))
+            if weak:
+                return {"ok": False, "unavailable": True, "message": weak, "faults": []}
             signal.setitimer(signal.ITIMER_PROF, LOAD_CPU_SECONDS)
             try:
                 source = make_source(request["environment"])
@@ -83,7 +87,7 @@ class Grading:
                 return {"ok": False, "message": error.sentence, "faults": error.faults}
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
-        return {"ok": False, "message": f"the tasks could not be made: {contained.told}", "faults": []}
+        return unmade(contained, request)
 
     async def _opened(self, engine: str, workspace: str) -> str:
         """Open the engine; why it cannot be used for grading, or nothing."""
@@ -107,7 +111,7 @@ class Grading:
         finally:
             del self._going[number]
         if contained.told:
-            outcome = Judged(failure(f"the grader failed: {contained.told}"))
+            outcome = Judged(failure(broke(f"the grader failed: {contained.told}", self._other_code)))
         self._answer({"n": number, **judged(outcome.judgement), "sandboxSeconds": outcome.sandbox_seconds, "image": outcome.image})
 
     async def _judged(self, request: Mapping[str, Any], began: Callable[[float], None]) -> Judged:

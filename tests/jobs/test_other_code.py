@@ -3,12 +3,17 @@
 import asyncio
 import json
 import os
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from job_place import job, supervisor_of, until, workspace
 
-from local_backend.handed_over import OtherCodeError
+from local_backend.environments.worker_process import clean_environment, worker_command
+from local_backend.grading.client import grading_command
+from local_backend.handed_over import SPOKEN, OtherCodeError
 from local_backend.jobs.order import REPORT_FILE, Order, Report, read_report
 from local_backend.own_code import own_code
 from local_backend.sandboxes.bubblewrap.records import Records
@@ -79,6 +84,35 @@ def test_a_claim_of_a_sandbox_by_code_that_says_more_is_read(tmp_path: Path) -> 
     owner = {"workspace": "w", "boot": "b", "pid": 1, "started": "1", "host": "h", "weather": "fine"}
     (tmp_path / "0.json").write_text(json.dumps({**values, "owner": owner}))
     assert [record.id for record in Records(tmp_path).all()] == ["a"]
+
+
+async def answered(command: list[str], *requests: Mapping[str, object]) -> list[dict[str, Any]]:
+    """What a process of a grader answers."""
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=clean_environment())
+    told, _ = await process.communicate(b"".join(json.dumps(request).encode() + b"\n" for request in requests))
+    return [json.loads(line) for line in told.splitlines()]
+
+
+@pytest.mark.parametrize("command", [worker_command(), grading_command()])
+async def test_a_grader_that_does_not_understand_who_asks_says_whose_it_is_and_what_to_do(command: list[str]) -> None:
+    # As a request of other code may be: of the tasks it says something else, or nothing.
+    request = {"op": "load", "split": "test", "seed": 0, "tasks": 1}
+    (told,) = await answered(command, {**request, "version": "0.0.7"})
+    assert "it was started by version 0.0.7 of nodus-tui" in told["message"]
+    assert "`nodus-tui scheduler restart`" in told["message"]
+    assert "an earlier version" in (await answered(command, request))[0]["message"]
+    (own,) = await answered(command, {**SPOKEN, **request})
+    assert "nodus-tui" not in own["message"], "a fault of its own is not told as one of an update"
+
+
+async def test_a_grade_that_other_code_asks_for_in_another_way_is_no_verdict_and_says_so() -> None:
+    environment = {"name": "nodus/arithmetic-v2", "version": "2.0.0", "source": "catalogue", "options": {}}
+    load = {"version": "0.0.7", "op": "load", "environment": environment, "split": "test", "seed": 0, "tasks": 1, "gradeSeconds": 5}
+    (loaded,) = await answered(worker_command(), load)
+    assert loaded["ok"], "what is understood is done"
+    _, graded = await answered(worker_command(), load, {"op": "grade", "n": 1, "task": loaded["tasks"][0]["id"], "simulated": False})
+    assert graded["verdict"] == "InfrastructureFailure"
+    assert "started by version 0.0.7 of nodus-tui" in graded["message"]
 
 
 async def test_a_supervisor_runs_the_schedulers_own_code(tmp_path: Path) -> None:

@@ -11,4 +11,4 @@ def own_code(environ: Mapping[str, str]) -> str:
     root = Path(__file__).resolve().parents[1]
     paths = [] if root.name in {"site-packages", "dist-packages"} else [str(root)]
     paths += [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return os.pathsep.join(paths)
+    return os.pathsep.join(dict.fromkeys(paths))

@@ -12,6 +12,7 @@ from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
 from local_backend.jobs.telling import TOLD_FILE, VARIABLE
+from local_backend.own_code import own_code
 from local_backend.sandboxes.interface import device_variables
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.resources.job import JobSpec
@@ -143,6 +144,8 @@ def order_for(
         "NODUS_HARDWARE": record.hardware or spec.hardware,
         VARIABLE: str(folder / TOLD_FILE),
         **({PLACES_VARIABLE: ",".join(place for _, place in devices)} if devices else {}),
+        # Its runner is a process of ours, and so are the graders that it starts.
+        **({"PYTHONPATH": own_code(environ)} if record.kind == "TrainingJob" else {}),
         **{name: environ[name] for name in _KEPT_NAMES if name in environ},
     }
     image = None

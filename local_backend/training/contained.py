@@ -21,7 +21,9 @@ _EXIT_FILE = "container-exit"
 _CLIENT = "local_backend.training.container_client"
 _CACHES = ("HF_HUB_CACHE", "HF_DATASETS_CACHE")
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-_OF_THIS_MACHINE = frozenset({"PATH", "HOME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "NODUS_CACHE"})
+_OF_THIS_MACHINE = frozenset(
+    {"PATH", "PYTHONPATH", "HOME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "NODUS_CACHE"}
+)
 """Variables that say nothing to an image."""
 
 

@@ -66,8 +66,10 @@ class Evaluation:
     def __init__(self, order: EvaluationOrder, work: Path, environ: Mapping[str, str]) -> None:
         self.order = order
         self.work = work
+        # Where this process finds its code is nothing to the harness's Python; what holds its container is a process of ours again.
+        kept = {name: value for name, value in environ.items() if name != "PYTHONPATH" or order.image is not None}
         # Tasks of the user's own may be Python, and nothing is written beside them.
-        self.environ = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environ = {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
         self.teller = Teller(Path(environ[VARIABLE]) if environ.get(VARIABLE) else None)
         self.findings = Findings(order, started_at=datetime.now(UTC), hardware=environ.get("NODUS_HARDWARE", "CPU"))
         self.places = Places(work)

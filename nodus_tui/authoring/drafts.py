@@ -1,4 +1,7 @@
-"""Drafts: text that was not saved, kept in the state folder so that no crash loses it, and offered when its file is opened again."""
+"""Drafts: text that was not saved, kept in the state folder so that no crash loses it, and offered when its file is opened again.
+
+Each editor has a file of its own for it: of two consoles that edit one file, neither writes over what was typed in the other.
+"""
 
 import json
 import os
@@ -10,12 +13,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
+from nodus_tui.authoring.own_places import OwnPlace, is_held, take
 from nodus_tui.authoring.text_file import Stamp, TextFileError, read_text, write_text
 from nodus_tui.kept_json import read_kept
 
 _MOST_BYTES = 8 << 20
-_ANSWERS = "form.answers"
-"""The file with the answers of the guided form; its ending keeps it apart from the drafts of files."""
+_DRAFT = ".json"
+_FORM, _ANSWERS = "form", ".answers"
+"""The files with the answers of the guided form; their ending keeps them apart from the drafts of files."""
 
 What = TypeVar("What")
 
@@ -32,86 +37,147 @@ class Draft:
 
 
 class Drafts:
-    """The drafts of a state folder; without one, none are kept."""
+    """The drafts of a state folder; without one, none are kept. What an editor that is open has is its own: nobody else is shown it."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    def keep(self, draft: Draft) -> str:
-        """Write it down; gives why that was not possible, empty where it was."""
-        return self._write(self._file(draft.path).name, {"path": str(draft.path), "text": draft.text, "base": draft.base.digest})
-
-    def find(self, path: Path) -> Draft | None:
-        """The draft of a file; None where there is none that can be read."""
-        return _read(self._file(path)) if self._folder is not None else None
-
-    def forget(self, path: Path) -> None:
-        """Remove the draft of a file; where there is none, nothing happens."""
-        if self._folder is not None:
-            with suppress(OSError):
-                self._file(path).unlink()
+    def place(self, path: Path) -> "DraftPlace":
+        """Where the editor of a file keeps what is unsaved."""
+        return DraftPlace(self._folder, path)
 
     def unsaved(self) -> Iterator[Draft]:
-        """All that can be read. One that says what its file says is removed: there is nothing in it to go on with."""
-        for draft in self._every():
-            if _is_saved(draft):
-                self.forget(draft.path)
-            else:
+        """All that can be read and that no editor has. One that says what its file says is removed: nothing in it is to be gone on with."""
+        for file in _every(self._folder):
+            if is_held(file):
+                continue
+            draft = _read(file)
+            if draft is not None and _is_saved(draft):
+                _remove(file)
+            elif draft is not None:
                 yield draft
 
-    def keep_answers(self, answers: Mapping[str, str]) -> str:
-        """Write down what was answered in the guided form; gives why that was not possible, empty where it was."""
-        return self._write(_ANSWERS, dict(answers))
+    def answers(self) -> "AnswersPlace":
+        """Where the guided form keeps what was answered."""
+        return AnswersPlace(self._folder)
 
-    def find_answers(self) -> dict[str, str]:
-        """What was answered there and not used; nothing where there is nothing that can be read."""
-        content = read_kept(self._folder / _ANSWERS, _MOST_BYTES) if self._folder is not None else None
-        return {str(each): _printable(str(value)) for each, value in content.items()} if isinstance(content, dict) else {}
 
-    def forget_answers(self) -> None:
-        """Remove them; where there are none, nothing happens."""
-        if self._folder is not None:
-            with suppress(OSError):
-                (self._folder / _ANSWERS).unlink()
+class _Place:
+    """A file of the state folder that one editor has for itself, from the first time that it looks or writes there."""
 
-    def _every(self) -> Iterator[Draft]:
-        if self._folder is None:
-            return
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._own: OwnPlace | None = None
+
+    def _taken(self, stem: str, suffix: str, *, anew: bool) -> OwnPlace:
+        """Raises OSError."""
+        if self._own is None:
+            if self._folder is None:
+                raise OSError("there is no state folder")
+            self._own = take(self._folder, stem, suffix, anew=anew)
+        return self._own
+
+    def _write(self, stem: str, suffix: str, content: Mapping[str, str]) -> str:
+        """Gives why that was not possible, empty where it was."""
         try:
-            places = sorted(self._folder.glob("*.json"))
-        except OSError:
-            return
-        for place in places:
-            draft = _read(place)
-            if draft is not None:
-                yield draft
-
-    def _write(self, name: str, content: Mapping[str, str]) -> str:
-        if self._folder is None:
-            return "there is no state folder"
-        place = self._folder / name
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_text(place, json.dumps(content).encode("utf-8", "surrogatepass"), expected=None)
-            place.chmod(0o600)
+            # What is written here before anything was read is no going on with what is there.
+            file = self._taken(stem, suffix, anew=True).file
+            write_text(file, json.dumps(content).encode("utf-8", "surrogatepass"), expected=None)
+            file.chmod(0o600)
         except (TextFileError, OSError) as error:
             return str(error)
         return ""
 
-    def _file(self, path: Path) -> Path:
-        name = sha256(os.fsencode(Path.cwd() / path)).hexdigest()[:24]
-        return (self._folder or Path()) / f"{name}.json"
+    def _remove(self) -> None:
+        if self._own is not None:
+            _remove(self._own.file)
+
+    def leave(self) -> None:
+        """Have it no longer: what is kept there is offered to whoever comes next."""
+        if self._own is not None:
+            self._own.leave()
+            self._own = None
+
+
+class DraftPlace(_Place):
+    """Where one editor keeps the text of its file."""
+
+    def __init__(self, folder: Path | None, path: Path) -> None:
+        super().__init__(folder)
+        self._path = path
+
+    @property
+    def shared(self) -> bool:
+        """Whether another editor has the same file open, as far as is known."""
+        return self._own is not None and self._own.shared
+
+    def find(self, *, anew: bool = False) -> Draft | None:
+        """The first draft of the file that no other editor has, which is this one's now; None where there is none, or `anew`."""
+        try:
+            return _read(self._taken(_stem(self._path), _DRAFT, anew=anew).file)
+        except OSError:
+            # Then it is told when something is to be kept.
+            return None
+
+    def keep(self, draft: Draft) -> str:
+        """Write it down; gives why that was not possible, empty where it was. It may be the text of another file by now."""
+        if draft.path != self._path:
+            self.forget()
+            self.leave()
+            self._path = draft.path
+        return self._write(_stem(self._path), _DRAFT, {"path": str(draft.path), "text": draft.text, "base": draft.base.digest})
+
+    def forget(self) -> None:
+        """Remove it; where there is none, nothing happens."""
+        self._remove()
+
+
+class AnswersPlace(_Place):
+    """Where one guided form keeps its answers."""
+
+    def find(self) -> dict[str, str]:
+        """What was answered and not used; nothing where there is nothing that can be read, or another form has it."""
+        try:
+            content = read_kept(self._taken(_FORM, _ANSWERS, anew=False).file, _MOST_BYTES)
+        except OSError:
+            return {}
+        return {str(each): _printable(str(value)) for each, value in content.items()} if isinstance(content, dict) else {}
+
+    def keep(self, answers: Mapping[str, str]) -> str:
+        """Write down what was answered; gives why that was not possible, empty where it was."""
+        return self._write(_FORM, _ANSWERS, dict(answers))
+
+    def forget(self) -> None:
+        """Remove it; where there is none, nothing happens."""
+        self._remove()
+
+
+def _stem(path: Path) -> str:
+    return sha256(os.fsencode(Path.cwd() / path)).hexdigest()[:24]
+
+
+def _every(folder: Path | None) -> list[Path]:
+    try:
+        return sorted(folder.glob(f"*{_DRAFT}")) if folder is not None else []
+    except OSError:
+        return []
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()
 
 
 class Kept(Generic[What]):
     """What is kept of something while it is typed: it stands on the disk exactly as long as it is not saved.
 
-    It may be settled from several threads: one after the other, and none after the last.
+    It may be settled from several threads: one after the other, and none after the last, with which its place is left.
     """
 
-    def __init__(self, keep: Callable[[What], str], forget: Callable[[What], None]) -> None:
+    def __init__(self, keep: Callable[[What], str], forget: Callable[[], None], leave: Callable[[], None]) -> None:
         self._keep = keep
         self._forget = forget
+        self._leave = leave
         self._lock = Lock()
         self._ended = False
 
@@ -123,11 +189,13 @@ class Kept(Generic[What]):
         with self._lock:
             if self._ended:
                 return ""
-            self._ended = last
-            if modified:
-                return self._keep(what)
-            self._forget(what)
-            return ""
+            problem = self._keep(what) if modified else ""
+            if not modified:
+                self._forget()
+            if last:
+                self._ended = True
+                self._leave()
+            return problem
 
 
 def _printable(text: str) -> str:

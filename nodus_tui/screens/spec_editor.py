@@ -18,7 +18,7 @@ from textual.timer import Timer
 from nodus_tui.authoring.checking import Checked, check, known_names
 from nodus_tui.authoring.completion import NO_NAMES, Proposal, proposals
 from nodus_tui.authoring.differences import difference_lines, differences
-from nodus_tui.authoring.drafts import Draft, Drafts, Kept
+from nodus_tui.authoring.drafts import Draft, DraftPlace, Kept
 from nodus_tui.authoring.outline import Outline
 from nodus_tui.authoring.templates import TEMPLATES, with_template
 from nodus_tui.authoring.text_file import ReadText, Stamp, TextFileError, read_text, stamp_of
@@ -70,8 +70,8 @@ class SpecEditor(ViewScreen):
     SpecEditor #about { background: $surface; padding: 0 1; min-height: 3; max-height: 3; }
     """
 
-    def __init__(self, services: Services, path: Path, read: ReadText, text: str, *, example: bool = False) -> None:
-        """Raises ValueError for a text that cannot be shown."""
+    def __init__(self, services: Services, path: Path, read: ReadText, text: str, place: DraftPlace, *, example: bool = False) -> None:
+        """Raises ValueError for a text that cannot be shown; then `place` is still to be left."""
         super().__init__(services)
         self.path = path
         self.read = read
@@ -85,8 +85,8 @@ class SpecEditor(ViewScreen):
         """What of it the person knows: it was read, or they kept their own text beside it."""
         self.disk_problem = ""
         """Why what is there now is no file that can be read; empty where it is, and where nothing is there."""
-        self.drafts = Drafts(services.drafts)
-        self._kept = Kept(self.drafts.keep, lambda draft: self.drafts.forget(draft.path))
+        self._place = place
+        self._kept = Kept(place.keep, place.forget, place.leave)
         self._names = NO_NAMES
         self._outline: Outline | None = None
         self._about = About()
@@ -192,10 +192,22 @@ class SpecEditor(ViewScreen):
         self.run_worker(self._ask_names(), exit_on_error=True)
         self.check_soon()
         self._tell_about()
+        if self._place.shared:
+            self.notice(
+                "Another console has this file open, too: each keeps its own draft, and who saves second is asked first.", Tone.WARN
+            )
 
     def drop(self) -> None:
         """Have no draft from now on: the editor is about to close, and nothing of it is to be kept. It writes to the disk."""
         self._kept.settle(self.draft(), modified=False, last=True)
+
+    def keep_and_leave(self) -> str:
+        """Keep the draft for good, where that is possible: the editor is about to close. It writes to the disk.
+
+        Gives why it could not be kept, empty where it was.
+        """
+        problem = self._kept.settle(self.draft(), modified=True)
+        return problem or self._kept.settle(self.draft(), modified=True, last=True)
 
     def on_unmount(self) -> None:
         """What is not saved is kept: the console may be closed in any way, and the file be gone since it was last looked at."""
@@ -361,7 +373,7 @@ class SpecEditor(ViewScreen):
             self.notice("✓ What you typed is kept as a draft now.", Tone.GOOD)
         if modified and not self.modified:
             # It was saved, or taken back, while the draft was written.
-            await asyncio.to_thread(self.drafts.forget, draft.path)
+            await asyncio.to_thread(self._kept.settle, draft, modified=False)
         return self._draft_problem
 
     async def _write_draft(self) -> None:

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from nodus_tui.authoring.checking import Checked, check, known_names
 from nodus_tui.authoring.completion import NO_NAMES
-from nodus_tui.authoring.drafts import Drafts, Kept
+from nodus_tui.authoring.drafts import AnswersPlace, Kept
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, QUESTIONS, TOOL_CHOICES, Answers, group_cap, problems, spec_of
 from nodus_tui.contract.money import display_usd
 from nodus_tui.screens.services import Services
@@ -57,13 +57,14 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         Binding("ctrl+o,f2", "finish", show=False, priority=True),
     ]
 
-    def __init__(self, services: Services, answers: Answers) -> None:
+    def __init__(self, services: Services, answers: Answers, place: AnswersPlace) -> None:
         super().__init__()
         self.services = services
         self.names = NO_NAMES
         self.answers: Answers = dict(answers)
-        drafts = Drafts(services.drafts)
-        self._kept: Kept[Answers] = Kept(drafts.keep_answers, lambda _: drafts.forget_answers())
+        self._kept: Kept[Answers] = Kept(place.keep, place.forget, place.leave)
+        self.kept = False
+        """Whether somebody who left is offered the answers again."""
         self._not_kept = ""
         """Why the answers could not be kept, where somebody who leaves was told so."""
         self.checked: Checked | None = None
@@ -231,4 +232,5 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
             if self._not_kept:
                 self._tell()
                 return
+            self.kept = self.answers != DEFAULT_ANSWERS
         self.dismiss(None)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.drafts import AnswersPlace, Draft, DraftPlace, Drafts
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, Answers, answers_of
 from nodus_tui.authoring.templates import TEMPLATES
 from nodus_tui.authoring.text_file import NO_FILE, NoFileError, ReadText, TextFileError, read_text
@@ -20,30 +20,39 @@ _DRAFT, _FILE = "draft", "file"
 
 async def open_file(screen: ViewScreen, path: Path, *, example: bool = False) -> None:
     """Edit a file; where unsaved text of it was kept, ask which of the two."""
-    drafts = Drafts(screen.services.drafts)
-    draft = await asyncio.to_thread(drafts.find, path)
+    place = Drafts(screen.services.drafts).place(path)
+    try:
+        opened = await _opened(screen, path, place)
+    except BaseException:
+        place.leave()
+        raise
+    if opened is None:
+        await asyncio.to_thread(place.leave)
+    else:
+        _push(screen, path, *opened, place, example=example)
+
+
+async def _opened(screen: ViewScreen, path: Path, place: DraftPlace) -> tuple[ReadText, str] | None:
+    """What stands in the file, and the text to go on with; None where nothing is to be edited."""
+    draft = await asyncio.to_thread(place.find)
     problem = ""
     try:
         read = await asyncio.to_thread(read_text, path)
     except TextFileError as error:
         if draft is None:
             screen.notice(f"! {error}.", Tone.BAD)
-            return
+            return None
         read = ReadText("")
         problem = "" if isinstance(error, NoFileError) else str(error)
     if draft is None or (draft.text == read.text and not problem):
-        if draft is not None:
-            await asyncio.to_thread(drafts.forget, path)
-        _push(screen, path, read, read.text, example=example)
-        return
+        await asyncio.to_thread(place.forget)
+        return read, read.text
     text = await _chosen(screen, path, read, draft, problem)
-    if text is not None:
-        if text is not draft.text:
-            await asyncio.to_thread(drafts.forget, path)
-            if problem:
-                # There is no file to go on with.
-                return
-        _push(screen, path, read, text, example=example)
+    if text is None or text is draft.text:
+        return (read, text) if text is not None else None
+    await asyncio.to_thread(place.forget)
+    # Where the file has a problem, there is none to go on with.
+    return None if problem else (read, text)
 
 
 async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft, problem: str) -> str | None:
@@ -73,10 +82,11 @@ async def _chosen(screen: ViewScreen, path: Path, read: ReadText, draft: Draft, 
     return {_DRAFT: draft.text, _FILE: read.text}.get(answer or "")
 
 
-def _push(screen: ViewScreen, path: Path, read: ReadText, text: str, *, example: bool) -> None:
+def _push(screen: ViewScreen, path: Path, read: ReadText, text: str, place: DraftPlace, *, example: bool) -> None:
     try:
-        editor = SpecEditor(screen.services, path, read, text, example=example)
+        editor = SpecEditor(screen.services, path, read, text, place, example=example)
     except ValueError as error:
+        place.leave()
         screen.notice(f"! {path.name} is not edited here: {error}.", Tone.BAD)
         return
     screen.app.push_screen(editor)
@@ -90,24 +100,36 @@ async def new_spec(screen: ViewScreen) -> None:
     if choice is None:
         return
     if choice == _FORM:
-        drafts = Drafts(screen.services.drafts)
-        answers = await _answers(screen, drafts)
-        made = await screen.app.push_screen_wait(SpecForm(screen.services, answers)) if answers is not None else None
+        made = await _from_questions(screen)
         if made is None:
-            kept = await asyncio.to_thread(drafts.find_answers)
-            if answers is not None and kept:
-                screen.notice(f"Your answers are kept: {screen.key('new_spec')}, then a few questions, offers them again.", Tone.INFO)
             return
         name, text = made
     else:
         name, text = f"{choice.lower()}.yaml", TEMPLATES[choice]
     path = await asyncio.to_thread(_free, screen.services.folder, Path(name))
-    _push(screen, path, ReadText("", stamp=NO_FILE), text, example=False)
+    place = Drafts(screen.services.drafts).place(path)
+    # What was kept of another new text of that name stays.
+    await asyncio.to_thread(place.find, anew=True)
+    _push(screen, path, ReadText("", stamp=NO_FILE), text, place, example=False)
 
 
-async def _answers(screen: ViewScreen, drafts: Drafts) -> Answers | None:
+async def _from_questions(screen: ViewScreen) -> tuple[str, str] | None:
+    """What came of the guided form: the name of a file, and its text. None for who went back; the answers are kept then."""
+    place = Drafts(screen.services.drafts).answers()
+    answers = await _answers(screen, place)
+    if answers is None:
+        await asyncio.to_thread(place.leave)
+        return None
+    form = SpecForm(screen.services, answers, place)
+    made = await screen.app.push_screen_wait(form)
+    if made is None and form.kept:
+        screen.notice(f"Your answers are kept: {screen.key('new_spec')}, then a few questions, offers them again.", Tone.INFO)
+    return made
+
+
+async def _answers(screen: ViewScreen, place: AnswersPlace) -> Answers | None:
     """What the form begins with: the usual answers, or those that were kept; None for who went back."""
-    kept = await asyncio.to_thread(drafts.find_answers)
+    kept = await asyncio.to_thread(place.find)
     if not kept:
         return dict(DEFAULT_ANSWERS)
     answers = answers_of(kept)
@@ -117,7 +139,7 @@ async def _answers(screen: ViewScreen, drafts: Drafts) -> Answers | None:
     )
     answer = await screen.app.push_screen_wait(ChoiceList("A new evaluation", choices, screen.services.now, typed=False))
     if answer == _FILE:
-        await asyncio.to_thread(drafts.forget_answers)
+        await asyncio.to_thread(place.forget)
     return {_DRAFT: answers, _FILE: dict(DEFAULT_ANSWERS)}.get(answer or "")
 
 

@@ -45,7 +45,7 @@ async def save(editor: "SpecEditor") -> bool:
     before = editor.path
     editor.now_is(path, read if read.text == text else replace(read, text=text))
     editor.example = editor.example and path == before
-    await asyncio.to_thread(editor.drafts.forget, before)
+    await editor.keep_draft()
     editor.notice(f"✓ Saved {place_words(path, editor.services.folder)}.", Tone.GOOD)
     editor.check_soon()
     editor.show()
@@ -127,7 +127,7 @@ async def may_leave(editor: "SpecEditor") -> bool:
         await asyncio.to_thread(editor.drop)
         return True
     if answer == _KEEP:
-        problem = await asyncio.to_thread(editor.drafts.keep, editor.draft())
+        problem = await asyncio.to_thread(editor.keep_and_leave)
         if problem:
             editor.notice(f"! It cannot be kept as a draft: {problem}. Save it, or throw it away.", Tone.BAD)
         return not problem

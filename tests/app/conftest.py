@@ -1,9 +1,9 @@
-"""The recorded values of the view states serve the screens too."""
+"""The recorded values of the view states serve the screens too, and what tests know of drafts."""
 
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parent.parent / "view_state")]
+sys.path += [str(Path(__file__).parent), *(str(Path(__file__).parent.parent / folder) for folder in ("view_state", "authoring"))]
 
 from stillness import stillness_is_asked_for
 

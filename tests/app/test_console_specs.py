@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from console_driver import console, press, screen_text, settled, wire_text
+from draft_files import draft_of, left_draft
 from scripted_backend import ScriptedBackend
 from textual.events import Key
 
@@ -268,7 +269,7 @@ async def test_leaving_asks_and_a_kept_draft_is_offered_again(folder: Path, tmp_
 async def draft_kept(app, pilot, tmp_path: Path) -> None:
     """What is typed is written down now, without the second of rest before it."""
     app.screen._settle_draft()
-    await until(app, pilot, lambda: bool(list(Drafts(state(tmp_path) / "drafts").unsaved())))
+    await until(app, pilot, lambda: any((state(tmp_path) / "drafts").glob("*.json")))
 
 
 async def test_a_draft_goes_when_what_was_typed_is_taken_back(folder: Path, tmp_path: Path) -> None:
@@ -279,7 +280,7 @@ async def test_a_draft_goes_when_what_was_typed_is_taken_back(folder: Path, tmp_
         await press(app, pilot, "ctrl+z")
         assert not editor.modified
         editor._settle_draft()
-        await until(app, pilot, lambda: Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None)
+        await until(app, pilot, lambda: draft_of(state(tmp_path) / "drafts", folder / "agent.yaml") is None)
 
 
 async def test_nothing_kept_is_left_where_the_editor_is_closed_before_its_pause(folder: Path, tmp_path: Path) -> None:
@@ -289,22 +290,36 @@ async def test_nothing_kept_is_left_where_the_editor_is_closed_before_its_pause(
         await draft_kept(app, pilot, tmp_path)
         await press(app, pilot, "backspace", "escape")
         await until(app, pilot, lambda: isinstance(app.screen, SpecsScreen) and "draft" not in screen_text(app))
-        assert Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None
+        assert draft_of(state(tmp_path) / "drafts", folder / "agent.yaml") is None
 
 
 async def test_what_was_kept_of_a_saved_text_is_neither_listed_nor_offered(folder: Path, tmp_path: Path) -> None:
-    Drafts(state(tmp_path) / "drafts").keep(Draft(folder / "agent.yaml", GOOD, NO_FILE))
+    left_draft(state(tmp_path) / "drafts", Draft(folder / "agent.yaml", GOOD, NO_FILE))
     async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
         await editing(app, pilot)
-        assert Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml") is None
+        assert draft_of(state(tmp_path) / "drafts", folder / "agent.yaml") is None
 
 
 async def test_a_console_that_is_closed_in_any_way_keeps_what_was_typed(folder: Path, tmp_path: Path) -> None:
     async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
         await editing(app, pilot)
         await press(app, pilot, "ctrl+end", *"# mine")
-    kept = Drafts(state(tmp_path) / "drafts").find(folder / "agent.yaml")
+    kept = draft_of(state(tmp_path) / "drafts", folder / "agent.yaml")
     assert kept == Draft(folder / "agent.yaml", GOOD + "# mine", stamp_of(folder / "agent.yaml"))
+
+
+async def test_a_file_that_another_console_edits_has_a_draft_here_too(folder: Path, tmp_path: Path) -> None:
+    drafts = Drafts(state(tmp_path) / "drafts")
+    theirs = drafts.place(folder / "agent.yaml")
+    theirs.keep(Draft(folder / "agent.yaml", GOOD + "# theirs", stamp_of(folder / "agent.yaml")))
+    async with console(ScriptedBackend(), size=(120, 30), state_folder=state(tmp_path)) as (app, pilot):
+        await editing(app, pilot)
+        assert "Another console has this file open, too" in screen_text(app)
+        assert app.screen.editing.true_text == GOOD, "what is typed there is not taken from it"
+        await press(app, pilot, "ctrl+end", *"# mine")
+    assert [draft.text for draft in drafts.unsaved()] == [GOOD + "# mine"]
+    theirs.leave()
+    assert {draft.text for draft in drafts.unsaved()} == {GOOD + "# mine", GOOD + "# theirs"}
 
 
 async def test_leaving_the_console_with_unsaved_text_asks(folder: Path, tmp_path: Path) -> None:
@@ -317,7 +332,7 @@ async def test_leaving_the_console_with_unsaved_text_asks(folder: Path, tmp_path
 
 
 async def test_a_draft_of_a_file_that_was_never_saved_is_listed(folder: Path, tmp_path: Path) -> None:
-    Drafts(state(tmp_path) / "drafts").keep(Draft(folder / "never.yaml", GOOD, NO_FILE))
+    left_draft(state(tmp_path) / "drafts", Draft(folder / "never.yaml", GOOD, NO_FILE))
     async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
         await press(app, pilot, "F")
         await until(app, pilot, lambda: "draft never.yaml" in screen_text(app))

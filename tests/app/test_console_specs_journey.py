@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from console_driver import console, press, screen_text
+from draft_files import answers_kept, left_answers
 from scripted_backend import ScriptedBackend
 from test_console_on_local_backend import CONFIGURATION, until
 
 from local_backend.backend import open_backend
 from nodus_tui.app import NodusApp
-from nodus_tui.authoring.drafts import Drafts
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
@@ -99,11 +99,11 @@ async def test_answers_are_kept_when_the_form_is_left_and_offered_again(alone: P
         assert (app.screen.answers["name"], app.screen.answers["system"]) == ("sums", "Add up.")
         await press(app, pilot, "ctrl+o")
         await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor")
-        assert Drafts(alone / "drafts").find_answers() == {}, "the editor's text has them now"
+        assert answers_kept(alone / "drafts") == {}, "the editor's text has them now"
 
 
 async def test_a_form_that_was_begun_anew_forgets_what_was_answered(alone: Path) -> None:
-    Drafts(alone / "drafts").keep_answers({"name": "sums"})
+    left_answers(alone / "drafts", {"name": "sums"})
     async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
         await press(app, pilot, "F", "c", "enter")
         await until(app, pilot, lambda: "It is called sums" in screen_text(app), "they are offered")
@@ -111,13 +111,13 @@ async def test_a_form_that_was_begun_anew_forgets_what_was_answered(alone: Path)
         await until(app, pilot, lambda: isinstance(app.screen, SpecForm), "the form")
         assert app.screen.answers["name"] == "my-evaluation"
         await press(app, pilot, "escape")
-        assert Drafts(alone / "drafts").find_answers() == {}
+        assert answers_kept(alone / "drafts") == {}
 
 
 async def test_a_console_that_ends_in_any_way_keeps_the_answers(alone: Path) -> None:
     async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
         await press(app, pilot, "F", "c", "enter", *"sums")
-    assert Drafts(alone / "drafts").find_answers()["name"] == "sums"
+    assert answers_kept(alone / "drafts")["name"] == "sums"
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from console_driver import console, press, screen_text, settled
+from draft_files import draft_of, left_draft
 from scripted_backend import ScriptedBackend
 from test_console_specs import GOOD, editing, folder, state, until  # noqa: F401 - `folder` is a fixture
 
-from nodus_tui.authoring.drafts import Draft, Drafts
+from nodus_tui.authoring.drafts import Draft
 from nodus_tui.authoring.text_file import NO_FILE
 from nodus_tui.screens.choice_list import ChoiceList
 from nodus_tui.screens.spec_editor import SpecEditor
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def kept(tmp_path: Path, file: Path) -> Draft | None:
-    return Drafts(state(tmp_path) / "drafts").find(file)
+    return draft_of(state(tmp_path) / "drafts", file)
 
 
 async def saved(app, pilot) -> SpecEditor:
@@ -167,7 +168,7 @@ async def test_a_draft_is_listed_and_offered_when_its_file_cannot_be_read(
     folder: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    Drafts(state(tmp_path) / "drafts").keep(Draft(folder / "agent.yaml", GOOD + "# mine", NO_FILE))
+    left_draft(state(tmp_path) / "drafts", Draft(folder / "agent.yaml", GOOD + "# mine", NO_FILE))
     spoil(folder / "agent.yaml")
     async with console(ScriptedBackend(), size=(120, 30), state_folder=state(tmp_path)) as (app, pilot):
         await press(app, pilot, "F")
@@ -182,7 +183,7 @@ async def test_a_draft_is_listed_and_offered_when_its_file_cannot_be_read(
 
 
 async def test_a_draft_of_a_spoilt_file_can_be_thrown_away(folder: Path, tmp_path: Path) -> None:  # noqa: F811
-    Drafts(state(tmp_path) / "drafts").keep(Draft(folder / "agent.yaml", GOOD, NO_FILE))
+    left_draft(state(tmp_path) / "drafts", Draft(folder / "agent.yaml", GOOD, NO_FILE))
     _a_folder(folder / "agent.yaml")
     async with console(ScriptedBackend(), size=(120, 30), state_folder=state(tmp_path)) as (app, pilot):
         await press(app, pilot, "F")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodus_tui.authoring.drafts import Draft, Drafts, Kept
 from nodus_tui.authoring.text_file import (
     NO_FILE,
     ChangedOnDiskError,
@@ -78,60 +77,6 @@ def test_a_written_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
     assert file.read_bytes() == b"b"
     assert file.stat().st_mode & 0o777 == 0o640
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.yaml", "b.yaml"]
-
-
-def test_drafts_are_kept_found_and_forgotten(tmp_path: Path) -> None:
-    drafts = Drafts(tmp_path / "drafts")
-    draft = Draft(tmp_path / "a.yaml", "text: \x1b ✓\n", NO_FILE)
-    assert drafts.keep(draft) == ""
-    assert drafts.find(tmp_path / "a.yaml") == draft
-    assert list(drafts.unsaved()) == [draft]
-    drafts.forget(tmp_path / "a.yaml")
-    assert drafts.find(tmp_path / "a.yaml") is None
-    assert not list(Drafts(None).unsaved())
-    assert "no state folder" in Drafts(None).keep(draft)
-
-
-def test_a_broken_draft_is_no_draft(tmp_path: Path) -> None:
-    folder = tmp_path / "drafts"
-    drafts = Drafts(folder)
-    drafts.keep(Draft(tmp_path / "a.yaml", "x", NO_FILE))
-    next(folder.iterdir()).write_text("{", encoding="utf-8")
-    assert drafts.find(tmp_path / "a.yaml") is None
-
-
-def test_a_draft_that_says_what_its_file_says_is_removed(tmp_path: Path) -> None:
-    drafts = Drafts(tmp_path / "drafts")
-    for name in ("same", "other", "gone"):
-        drafts.keep(Draft(tmp_path / f"{name}.yaml", "a: 1\n", NO_FILE))
-    (tmp_path / "same.yaml").write_bytes(b"a: 1\r\n")
-    (tmp_path / "other.yaml").write_bytes(b"a: 2\n")
-    assert sorted(draft.path.name for draft in drafts.unsaved()) == ["gone.yaml", "other.yaml"]
-    assert drafts.find(tmp_path / "same.yaml") is None
-
-
-def test_a_text_that_is_edited_has_a_draft_as_long_as_it_is_another_than_its_files(tmp_path: Path) -> None:
-    drafts = Drafts(tmp_path / "drafts")
-    draft = Draft(tmp_path / "a.yaml", "a: 1", NO_FILE)
-    kept = Kept(drafts.keep, lambda draft: drafts.forget(draft.path))
-    assert kept.settle(draft, modified=True) == ""
-    assert drafts.find(draft.path) == draft
-    assert kept.settle(draft, modified=False) == ""
-    assert drafts.find(draft.path) is None
-    assert kept.settle(draft, modified=False, last=True) == ""
-    assert kept.settle(draft, modified=True) == "", "what was still to be written comes too late"
-    assert drafts.find(draft.path) is None
-
-
-def test_answers_of_the_form_are_kept_apart_from_the_drafts_of_files(tmp_path: Path) -> None:
-    drafts = Drafts(tmp_path / "drafts")
-    assert drafts.find_answers() == {}
-    assert drafts.keep_answers({"name": "sums", "system": "\x1b ✓"}) == ""
-    assert drafts.find_answers() == {"name": "sums", "system": " ✓"}, "without what a terminal obeys"
-    assert not list(drafts.unsaved())
-    drafts.forget_answers()
-    assert drafts.find_answers() == {}
-    assert "no state folder" in Drafts(None).keep_answers({})
 
 
 def test_a_long_file_of_mixed_line_ends_is_written_back_as_it_was_where_it_was_not_edited(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import logging
 import os
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from local_backend.clock import SteadyClock
 from local_backend.jobs.desk import JobDesk
@@ -86,7 +86,7 @@ class LocalBackend:
         self._clock = clock = clock or SteadyClock()
         self._scheduler_here = SchedulerHere(workspace.home, workspace.database, clock)
         self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
-        self._reader = Reader(store, clock, self._check, self._job_desk)
+        self._reader = Reader(store, clock, self._check, self._job_desk, self._kept_budget)
 
     # What is there once it was asked for; until then nothing of it is loaded.
 
@@ -120,6 +120,9 @@ class LocalBackend:
         from local_backend.boxes_here import BoxesHere  # noqa: PLC0415 - see above
 
         return BoxesHere(self.desk, self._reader.boxes, lambda: self._boxes)
+
+    def _kept_budget(self, name: str) -> Mapping[str, Any] | None:
+        return self._scheduler.budgets.standing(name) if self._scheduler is not None else None
 
     def _is_there(self, name: str) -> bool:
         """Whether one of these was asked for before."""

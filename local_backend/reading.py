@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -50,9 +50,18 @@ _MOST_EVENTS = 5000
 class Reader:
     """Reads one workspace."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], check: Callable[[], None], jobs: JobDesk) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        check: Callable[[], None],
+        jobs: JobDesk,
+        kept_budget: Callable[[str], Mapping[str, Any] | None],
+    ) -> None:
         self._store = store
         self._jobs = jobs
+        self._kept_budget = kept_budget
+        """The status of a budget that this process itself keeps; None for any other."""
         self.boxes = BoxDesk(store, clock)
         """The Sandboxes."""
         self._check = check
@@ -95,7 +104,12 @@ class Reader:
         return None
 
     async def _standing(self, found: Resource) -> Resource:
-        return await standing_now(self._store, found, self._clock) if isinstance(found, Budget) else found
+        if not isinstance(found, Budget):
+            return found
+        kept = self._kept_budget(found.name)
+        if kept is not None:
+            return found.model_copy(update={"status": BudgetStatus.model_validate(kept)})
+        return await standing_now(self._store, found, self._clock)
 
     async def _pinned_agent(self, name: str) -> Agent:
         agent, _, revision = name.partition("@")

@@ -96,6 +96,8 @@ class _State:
     in_flight: int = 0
     computing: set[str] = field(default_factory=set)
     told: set[int] = field(default_factory=set)
+    before: int = 0
+    """Of what stands on record since the hour of its creation, so much was spent before it was made. With `Total` it is not in `spent`."""
     closed: bool = False
     """It did not pay for something that was asked: nothing more begins until its limit, its scope or its period changes."""
 
@@ -103,6 +105,19 @@ class _State:
     def counts_from(self) -> datetime:
         """Since when compute counts: spend stands on record by whole hours, so from the beginning of the period's first one."""
         return hour_start(self.started_at)
+
+    def correct_before(self, compute: _Compute, now: datetime, total: int) -> None:
+        """Compute has ended at less than its time × its rate: where it ran before the budget was made, less was spent before, too.
+
+        As in the hours on record, its last moments have cost their whole rate.
+        """
+        made = self.ceiling.created_at
+        assumed = charge(compute.rate, max(compute.since, hour_start(made)), made)
+        later = charge(compute.rate, max(compute.since, made), now)
+        too_much = min(self.before, max(0, assumed - max(0, total - later)))
+        self.before -= too_much
+        if not self.ceiling.monthly:
+            self.spent += too_much
 
 
 class BudgetBook:
@@ -119,12 +134,12 @@ class BudgetBook:
 
     # The budgets.
 
-    def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = (), closed: bool = False) -> None:
+    def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = (), before: int = 0, closed: bool = False) -> None:
         """Enter a budget, or change one; `spent` is what stands on record for its scope in the period, `told` the thresholds told.
 
-        What was spent in the hour of its creation before it is taken off `spent`, which is below zero where compute still runs that did.
+        What was spent in the hour of its creation `before` it is taken off `spent`, which is below zero where compute still runs that did.
         """
-        state = _State(ceiling, ceiling.period_start(now), spent, told=set(told), closed=closed and ceiling.block)
+        state = _State(ceiling, ceiling.period_start(now), spent, told=set(told), before=before, closed=closed and ceiling.block)
         state.in_flight = sum(worst for work, worst in self._calls.values() if ceiling.covers(work))
         state.computing = {key for key, each in self._compute.items() if ceiling.covers(each.work)}
         self._states[ceiling.name] = state
@@ -141,6 +156,10 @@ class BudgetBook:
     def ceiling(self, name: str) -> Ceiling:
         """One of them."""
         return self._states[name].ceiling
+
+    def before(self, name: str) -> int:
+        """What was spent before it was made, of what stands on record since the hour of its creation."""
+        return self._states[name].before
 
     def covering(self, work: Work) -> tuple[str, ...]:
         """The budgets in whose scope the work is."""
@@ -193,6 +212,8 @@ class BudgetBook:
         for state in self._covering(compute.work):
             state.computing.discard(key)
             state.spent += min(total, charge(compute.rate, max(compute.since, state.counts_from), now))
+            if total < whole:
+                state.correct_before(compute, now, total)
         return _by_hour(compute, now, total)
 
     # What is asked.

@@ -7,7 +7,7 @@ nothing back. The arithmetic is `book`'s.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 TELL_SECONDS = 1.0
 """A budget's status is told at most so often while it changes."""
 
-_LONGEST_SLEEP_SECONDS = 30.0
+_LONGEST_SLEEP_SECONDS = 10.0
+"""Between two looks: what compute has spent is told no later to who follows it."""
 
 _ADD_SPEND = (
     "INSERT INTO spend (hour, project, labels, model, compute) VALUES (?, ?, ?, ?, ?) "
@@ -137,12 +138,18 @@ class BudgetKeeper:
         if before is not None:
             was = self.book.ceiling(name)
             closed = same_period and self.book.closed(name, now) is not None and not reopens(was, ceiling)
-        self.book.put(ceiling, spent=spent, now=now, told=told, closed=closed)
+        self.book.put(ceiling, spent=spent, now=now, told=told, before=baseline, closed=closed)
         self._budgets[name] = budget
         self._baselines[name] = baseline
         self._published[name] = status
         await self._store.commit([self._state_row(name, now), *(self._told(now) if self._acts is not None else ())])
         self.touch()
+
+    def rebased(self) -> list[Statement]:
+        """The rows of budgets before which less was spent than was assumed while it still ran."""
+        changed = [name for name in self.book.names if self.book.before(name) != self._baselines[name]]
+        self._baselines.update({name: self.book.before(name) for name in changed})
+        return [self._state_row(name, self._clock()) for name in changed]
 
     def _state_row(self, name: str, now: datetime) -> Statement:
         ceiling = self.book.ceiling(name)
@@ -291,10 +298,18 @@ class BudgetKeeper:
             statements.append(event(now, "Changed", "Budget", name, status={**changed, "updatedAt": status["updatedAt"]}))
         return statements
 
+    def standing(self, name: str) -> dict[str, JsonValue] | None:
+        """A budget's status at this moment, what compute has cost up to now included; None for one that is not kept here."""
+        if name not in self.book.names:
+            return None
+        status, told = self.status(name, self.now), self._published[name]
+        return told if _without_time(status) == _without_time(told) else status
+
     def status(self, name: str, now: datetime) -> dict[str, JsonValue]:
         """A budget's status under the contract's names."""
         ceiling = self.book.ceiling(name)
-        spent = self.book.spent(name, now)
+        # A clock that was set back counts less than was taken off for what ran before.
+        spent = max(0, self.book.spent(name, now))
         blocking = self.book.blocking(name, now)
         told: list[JsonValue] = list(self.book.told(name))
         return {
@@ -359,7 +374,7 @@ class Purse:
         """Compute has stopped, at its time × its rate, or at less where it is known to have run for a part of the time only."""
         hours = self._keeper.book.end(key, self._keeper.now, cost)
         self._keeper.came_free()
-        return [self._spent_in(hour, compute=part) for hour, part in hours]
+        return [*(self._spent_in(hour, compute=part) for hour, part in hours), *self._keeper.rebased()]
 
     def _add(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
         self._keeper.touch()
@@ -377,6 +392,10 @@ def _money(nano: int) -> str:
 
 def _time_json(moment: datetime | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
+
+
+def _without_time(status: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {field: value for field, value in status.items() if field != "updatedAt"}
 
 
 _MISSING = object()

@@ -1,10 +1,14 @@
-"""A budget as it stands now, for whoever only reads a workspace: its record is as old as the last scheduler's last word."""
+"""A budget as it stands now, for whoever only reads a workspace: its record is as old as the last scheduler's last word.
+
+Jobs go on without a scheduler, so what they have cost since is added to it. Sandboxes end with theirs.
+"""
 
 import json
 from collections.abc import Callable
 from datetime import datetime
 
-from local_backend.budgets.book import Ceiling, Work
+from local_backend.budgets.book import Ceiling, Work, charge
+from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
 from nodus_tui.contract.money import nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.budget import Budget
@@ -33,13 +37,19 @@ async def spend_on_record(store: Store, ceiling: Ceiling, since: datetime) -> in
 
 
 async def standing_now(store: Store, budget: Budget, clock: Callable[[], datetime]) -> Budget:
-    """The budget itself; or, where its month has ended and no scheduler has begun the next one yet, as it stands in that one."""
-    now = clock()
-    if budget.status is None or budget.status.period_ends_at is None or now < budget.status.period_ends_at:
+    """The budget at this moment, in its next month where its last has ended and no scheduler has begun the new one yet."""
+    now, status = clock(), budget.status
+    if status is None:
         return budget
-    ceiling = ceiling_of(budget, budget.status.period_started_at)
+    ceiling = ceiling_of(budget, status.period_started_at)
+    if status.period_ends_at is None or now < status.period_ends_at:
+        running = await _spent_by_jobs(store, ceiling, status.updated_at, now)
+        spent = status.spent_usd + usd_from_nano(running)
+        left = max(budget.spec.limit_usd - spent, usd_from_nano(0))
+        standing = {"spent_usd": spent, "left_usd": left, "updated_at": now} if running else {}
+        return budget.model_copy(update={"status": status.model_copy(update=standing)})
     started = ceiling.period_start(now)
-    spent = usd_from_nano(await spend_on_record(store, ceiling, started))
+    spent = usd_from_nano(await spend_on_record(store, ceiling, started) + await _spent_by_jobs(store, ceiling, started, now))
     limit = budget.spec.limit_usd
     begun = {
         "spent_usd": spent,
@@ -50,7 +60,18 @@ async def standing_now(store: Store, budget: Budget, clock: Callable[[], datetim
         "period_started_at": started,
         "period_ends_at": ceiling.period_end(now),
     }
-    return budget.model_copy(update={"status": budget.status.model_copy(update=begun)})
+    return budget.model_copy(update={"status": status.model_copy(update=begun)})
+
+
+async def _spent_by_jobs(store: Store, ceiling: Ceiling, since: datetime, now: datetime) -> int:
+    """Nano-dollars that running jobs in the ceiling's scope have cost since a moment, and that are not on record yet."""
+    rows = await store.read("SELECT * FROM jobs WHERE phase IN ('Running', 'Serving') AND started_at IS NOT NULL AND ended_at IS NULL")
+    records = (record for record in map(JobRecord.from_row, rows) if ceiling.covers(Work.of(record.metadata)))
+    return sum(_spent_by(record, now) - _spent_by(record, since) for record in records)
+
+
+def _spent_by(record: JobRecord, upto: datetime) -> int:
+    return 0 if record.started_at is None else min(record.cap_left, charge(record.rate, record.started_at, upto))
 
 
 def hour_of(moment: datetime) -> str:

@@ -187,3 +187,48 @@ async def stopped_again(backend: LocalBackend) -> JobStatus:
     found = await until_job(backend, lambda status: status.attempt == 2 and status.ended)
     assert (found.phase, found.reason) == ("Cancelled", "BudgetExceeded")
     return found
+
+
+async def test_what_is_spent_is_told_as_of_now_while_a_job_runs_with_a_scheduler_and_without(costly: Place, server: ModelServer) -> None:
+    """A minute costs a dollar."""
+    async with costly.backend() as backend:
+        await launch(costly, backend, budget("1000.00", action="Notify"))
+        await launch(costly, backend, job())
+        await until_job(backend, lambda status: status.phase == "Running")
+        costly.clock.ahead += timedelta(minutes=10)
+        assert await spent(backend) >= 10
+        (told,) = (await backend.snapshot()).budgets
+        assert told.status is not None
+        assert told.status.spent_usd + told.status.left_usd == 1000
+        assert told.status.spent_usd >= 10
+    costly.clock.ahead += timedelta(minutes=10)
+    async with costly.backend(role="look") as looker:
+        assert await spent(looker) >= 20
+    costly.clock.ahead += timedelta(minutes=100)
+    async with costly.backend(role="look") as looker:
+        assert 100 <= await spent(looker) < 101, "no more than its cap, and the moment in which it was started"
+    async with costly.backend() as backend:
+        await backend.act(Kill(kind="Job", name="loop"))
+        assert await paid(backend, (await now(backend)).cost_usd) < 10, "what it really took is booked, once"
+
+
+async def test_a_budget_of_all_time_begins_at_nothing_where_it_is_made_while_a_job_runs_and_no_scheduler_does(
+    costly: Place, server: ModelServer
+) -> None:
+    async with costly.backend() as backend:
+        await launch(costly, backend, job())
+        await until_job(backend, lambda status: status.phase == "Running")
+    costly.clock.ahead += timedelta(minutes=10)
+    async with costly.backend(role="look") as looker:
+        await launch(costly, looker, budget("1000.00", action="Notify"))
+        before = (await now(looker)).cost_usd
+        assert before >= 10
+        assert await spent(looker) < 5
+    costly.clock.ahead += timedelta(minutes=5)
+    async with costly.backend() as backend:
+        assert 5 <= await spent(backend) < before
+        # The clock was put forward: in truth it has run for seconds, which is less than was taken off for what it had cost before.
+        await backend.act(Kill(kind="Job", name="loop"))
+        assert 0 <= await spent(backend) <= (await now(backend)).cost_usd
+    async with costly.backend(role="look") as looker:
+        assert 0 <= await spent(looker) <= (await now(looker)).cost_usd

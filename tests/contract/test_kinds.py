@@ -81,6 +81,11 @@ def test_a_sweep_counts_its_cells():
     assert document.resource.spec.cells == 8
 
 
+@pytest.mark.parametrize(("repetitions", "fits"), [(1, True), (64, True), (65, False), (0, False)])
+def test_a_sweep_has_up_to_64_repetitions(repetitions, fits):
+    assert (faults_of(changed(EXAMPLES["Sweep"], "repetitions: 2", f"repetitions: {repetitions}")) == ()) is fits
+
+
 @pytest.mark.parametrize(
     ("tasks", "repetitions", "fits"), [(100, 1, True), (1, 100, True), (50, 2, True), (101, 1, False), (34, 3, False), (100, 2, False)]
 )

@@ -16,6 +16,7 @@ from nodus_tui.contract.errors import ErrorCode, Problem
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.http import BUNDLE_TYPE, IDEMPOTENCY_HEADER, PROBLEM_TYPE, VERSION_HEADER
 from nodus_tui.contract.resources.agent_run import Transcript
+from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs, read_specs
 from nodus_tui.contract.spec_loading.packing import pack_bundle
@@ -183,6 +184,28 @@ async def test_what_does_not_exist_and_what_does_not_fit_is_refused_by_the_backe
     refused = await client.post("/v1/info")
     _problem(refused, 405, ErrorCode.INVALID_REQUEST)
     assert refused.headers["allow"] == "GET"
+
+
+async def test_new_work_under_a_budget_that_blocks_is_402_and_nothing_of_its_spec_is_applied(parts: Parts) -> None:
+    backend, _, client = parts
+    budget = document("Budget", "month", {"limitUSD": "0.000000001", "period": "Monthly"})
+    # The first is the one that meets the limit.
+    assert (await client.post("/v1/apply", content=yaml(budget, agent(), group("first")), headers=YAML)).status_code == 200
+    async for _ in backend.watch(after=0):
+        found = await backend.get("Budget", "month")
+        assert isinstance(found, Budget)
+        if found.status is not None and found.status.blocking:
+            break
+    job = document("Job", "second", {"command": ["true"], "maxCostUSD": "1.00"})
+    for documents in ((agent("another"), group("second")), (agent("another"), job)):
+        problem = _problem(await client.post("/v1/apply", content=yaml(*documents), headers=YAML), 402, ErrorCode.BUDGET_EXCEEDED)
+        assert "budget month" in problem.detail
+    listed = {kind: (await client.get(f"/v1/resources/{kind}")).json()["items"] for kind in ("Agent", "AgentGroup", "Job")}
+    assert {kind: [each["metadata"]["name"] for each in items] for kind, items in listed.items()} == {
+        "Agent": ["worker"],
+        "AgentGroup": ["first"],
+        "Job": [],
+    }
 
 
 BAD_PARAMETERS = [

@@ -109,6 +109,32 @@ def test_what_is_under_way_counts_under_a_budget_that_is_made_meanwhile() -> Non
     assert made.spent("late", NOW) == 10 + 2 + 4
 
 
+@pytest.mark.parametrize(
+    ("cost", "after"),
+    [
+        (None, 20),  # Half an hour before it was made, a third of one after.
+        (40, 20),
+        (15, 15),  # As much as it may have cost since.
+        (0, 0),
+    ],
+)
+def test_what_cost_less_than_was_assumed_cost_less_before_a_budget_of_all_time_too(cost: int | None, after: int) -> None:
+    """Its minutes cost a dollar each; it has run for half an hour when the budget is made, and ends twenty minutes later."""
+    made = BudgetBook()
+    began = NOW.replace(minute=0)
+    created = began + timedelta(minutes=30)
+    made.begin("job", Work(), 60 * USD, began)
+    ceiling = Ceiling("all", 100 * USD, created)
+    before = made.running(ceiling, began, created)
+    assert before == 30 * USD
+    made.put(ceiling, spent=-before, now=created, before=before)
+    end = created + timedelta(minutes=20)
+    assert made.spent("all", end) == 20 * USD
+    made.end("job", end, None if cost is None else cost * USD)
+    assert made.spent("all", end) == after * USD
+    assert made.before("all") == (before if cost is None else max(0, cost - 20) * USD)
+
+
 @pytest.mark.parametrize(("start", "end", "expected"), [(0, 1, 1), (0, 0, 0), (5, 0, 0), (0, 3600, 3600)])
 def test_compute_is_charged_up_to_the_nano_dollar(start: int, end: int, expected: int) -> None:
     assert charge(3600, NOW + timedelta(seconds=start), NOW + timedelta(seconds=end)) == expected

@@ -225,7 +225,12 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
             value=cap_input(proposed_cap(cap, status.needed_cap_usd)),
             problem=lambda text: cap_problem(text, cap),
             remark=lambda text: _of_new_cap(screen, run, group, typed_cap(text)),
-            switch=Switch(off=(onward, "lets it begin afresh instead"), on=(afresh, "lets it go on from the conversation instead")),
+            switch=Switch(
+                off=(onward, "lets it begin afresh instead"),
+                on=(afresh, "lets it go on from the conversation instead"),
+                # Its next call is the first of a new conversation: nobody knows yet what that needs.
+                remark=lambda text: group_room(group, run, typed_cap(text), screen.key_offered, afresh=True),
+            ),
         ),
     )
     if answer is None:

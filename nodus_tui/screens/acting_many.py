@@ -17,11 +17,11 @@ from nodus_tui.view_state import many
 from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.cap_raise import Capped, CapRaise, runs_cap
 from nodus_tui.view_state.cells import Tone, plain
 from nodus_tui.view_state.jobs import cap_of, cost_now, extend_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
-from nodus_tui.view_state.proposals import GroupExtension, cap_input, cap_problem, extension_problem, first_ends, typed_cap
-from nodus_tui.view_state.run_columns import run_status
+from nodus_tui.view_state.proposals import cap_input, cap_problem, first_ends, typed_cap
 from nodus_tui.view_state.undoing import step_of_many
 from nodus_tui.widgets.dialogs import PromptDialog
 
@@ -162,50 +162,15 @@ async def retry_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentG
 
 async def extend_runs(screen: ViewScreen, runs: Sequence[AgentRun], group: AgentGroup | None) -> None:
     """Ask for one new cap, then let each run's successor go on under it."""
-    fit = [
-        many.Capped(run.name, run.kind, run.spec.max_cost_usd, run_status(run).cost_usd, run_status(run).needed_cap_usd)
-        for run in runs
-        if run.spec.max_cost_usd is not None and not extension_problem(run)
-    ]
-    left = status_of(group).money.left_usd if group is not None else None
-    note = "Each run ends as superseded; a new one goes on from its paid conversation with the new cap."
-    first = {run.name: ends for run in runs if (ends := first_ends(run))}
-    await _extend(screen, many.CapRaise("run", tuple(fit), len(runs), note, left), first)
+    await _extend(screen, runs_cap(runs, group, screen.key_offered), {run.name: ends for run in runs if (ends := first_ends(run))})
 
 
 async def extend_waiting(screen: ViewScreen, group: AgentGroup, runs: tuple[AgentRun, ...]) -> None:
-    """Ask for one new cap, and give it to every run of the group that waits at its own."""
-    if not runs:
+    """The same for every run of the group that waits at its own cap."""
+    if runs:
+        await extend_runs(screen, runs, group)
+    else:
         screen.notice(f"No run of {group.name} waits at its own cap.", Tone.WARN)
-        return
-    extension = GroupExtension(group, runs, screen.key)
-    answer = await screen.app.push_screen_wait(
-        PromptDialog(
-            f"New cap of every waiting run of {group.name}, in US dollars",
-            extension.lines(),
-            value=cap_input(extension.proposal),
-            problem=lambda text: cap_problem(text, extension.least_cap),
-            remark=lambda text: extension.remark(typed_cap(text)),
-        ),
-    )
-    if answer is None:
-        not_done(screen)
-        return
-    cap = typed_cap(answer[0])
-    question = extension.question(cap)
-    if question.typed and not await agreed(screen, question):
-        return
-    names = [run.name for run in extension.below(cap)]
-    _each(
-        screen,
-        _Series(
-            "extended",
-            "run",
-            names,
-            lambda name: ExtendCap(kind="AgentRun", name=name, cap_usd=cap, **_stamp(screen)),
-            f"to {display_usd(cap)}",
-        ),
-    )
 
 
 async def kill_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None:
@@ -225,13 +190,13 @@ async def retry_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None
 async def extend_groups(screen: ViewScreen, groups: Sequence[AgentGroup]) -> None:
     """Ask for one new cap, then raise those of groups that are below it."""
     fit = [
-        many.Capped(group.name, group.kind, status.money.cap_usd, status.money.model_usd, status.needed_cap_usd)
+        Capped(group.name, group.kind, status.money.cap_usd, status.money.model_usd, status.needed_cap_usd)
         for group in groups
         for status in (status_of(group),)
         if not status.phase.ended
     ]
     note = "Each is raised in place; what waits for funds goes on at once."
-    await _extend(screen, many.CapRaise("group", tuple(fit), len(groups), note))
+    await _extend(screen, CapRaise("group", tuple(fit), len(groups), note))
 
 
 async def kill_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
@@ -251,9 +216,9 @@ async def retry_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
 async def extend_jobs(screen: ViewScreen, jobs: Sequence[AnyJob]) -> None:
     """Ask for one new cap, then raise those of jobs that are below it."""
     now = screen.services.now()
-    fit = [many.Capped(job.name, job.kind, cap_of(job), cost_now(job, now)) for job in jobs if not extend_problem(job)]
+    fit = [Capped(job.name, job.kind, cap_of(job), cost_now(job, now)) for job in jobs if not extend_problem(job)]
     note = "Each is raised in place; one that its cap has ended goes on at once with its next attempt."
-    await _extend(screen, many.CapRaise("job", tuple(fit), len(jobs), note))
+    await _extend(screen, CapRaise("job", tuple(fit), len(jobs), note))
 
 
 async def kill_boxes(screen: ViewScreen, boxes: Sequence[Sandbox]) -> None:
@@ -263,13 +228,13 @@ async def kill_boxes(screen: ViewScreen, boxes: Sequence[Sandbox]) -> None:
         _each(screen, _Series("killed", "sandbox", plan.names, lambda name: Kill(kind="Sandbox", name=name, **_stamp(screen))))
 
 
-async def _extend(screen: ViewScreen, raised: many.CapRaise, first: Mapping[str, str] | None = None) -> None:
+async def _extend(screen: ViewScreen, raised: CapRaise, first: Mapping[str, str] | None = None) -> None:
     if not raised.fit:
         screen.notice("Nothing of what is picked can have a higher cap: it has ended, or has none.", Tone.WARN)
         return
     answer = await screen.app.push_screen_wait(
         PromptDialog(
-            f"New cap of {many.counted(len(raised.fit), raised.what)}, in US dollars",
+            raised.title,
             (*raised.lines(), *((later_line(screen, f"Of {len(first)} the step under way ends first and is paid"),) if first else ())),
             value=cap_input(raised.proposal),
             problem=lambda text: cap_problem(text, raised.least_cap),

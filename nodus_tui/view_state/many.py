@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from nodus_tui.contract.money import display_usd, enough_text, exact_usd
+from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -18,11 +18,11 @@ from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.boxes import cost_now as box_cost
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, cost_now, retry_problem
 from nodus_tui.view_state.money import money_parts
-from nodus_tui.view_state.proposals import TYPE_COUNT_FROM, Question, proposed_cap
+from nodus_tui.view_state.proposals import TYPE_COUNT_FROM, Question
 from nodus_tui.view_state.run_columns import run_status
 
 _KINDS_TOLD = 3
@@ -179,82 +179,6 @@ def kill_boxes(boxes: Sequence[Sandbox], now: datetime) -> Plan:
 
 def _more(names: Sequence[str]) -> str:
     return f" and {len(names) - _KINDS_TOLD} more" if len(names) > _KINDS_TOLD else ""
-
-
-@dataclass(frozen=True)
-class Capped:
-    """One of many whose caps are raised."""
-
-    name: str
-    kind: str
-    cap: Decimal
-    spent: Decimal
-    needed: Decimal | None = None
-    """The least cap that lets it go on, where that is known."""
-
-
-@dataclass(frozen=True)
-class CapRaise:
-    """One new cap for many: what it does, in numbers."""
-
-    what: str
-    """What one of them is called, such as `run`."""
-    fit: tuple[Capped, ...]
-    """Those whose cap can be raised; at least one."""
-    picked: int
-    note: str
-    """What happens to each."""
-    left: Decimal | None = None
-    """What the cap above them all leaves; None where there is none."""
-
-    @property
-    def least_cap(self) -> Decimal:
-        """The smallest cap among them."""
-        return min(each.cap for each in self.fit)
-
-    @property
-    def proposal(self) -> Decimal:
-        """Twice the largest cap among them, or the largest that one of them needs where that is more."""
-        needs = [each.needed for each in self.fit if each.needed is not None]
-        return proposed_cap(max(each.cap for each in self.fit), max(needs, default=None))
-
-    def below(self, cap: Decimal) -> tuple[Capped, ...]:
-        """Those that such a cap raises: the others have it, or more, already."""
-        return tuple(each for each in self.fit if each.cap < cap)
-
-    def lines(self) -> tuple[Line, ...]:
-        """How many there are, at which caps, what is spent, and who is left out."""
-        caps = sorted({each.cap for each in self.fit})
-        at = exact_usd(caps[0]) if len(caps) == 1 else f"{exact_usd(caps[0])} to {exact_usd(caps[-1])}"
-        out = self.picked - len(self.fit)
-        return (
-            line(
-                strong(counted(len(self.fit), self.what)),
-                f" with caps of {at}, ",
-                f"{_total([each.spent for each in self.fit])} spent together.",
-            ),
-            line(muted(self.note)),
-            *((line(muted(f"{out} of the {self.picked} picked can have no higher cap: ended, or without one.")),) if out else ()),
-        )
-
-    def remark(self, cap: Decimal) -> Line:
-        """What a typed cap comes to."""
-        raised = self.below(cap)
-        added = sum((cap - each.cap for each in raised), Decimal(0))
-        short = sum((each.needed or Decimal(0)) > cap for each in raised)
-        said = [line(f"Raises {counted(len(raised), self.what)}, by {display_usd(added)} together.")]
-        if short:
-            least = enough_text(max(each.needed or Decimal(0) for each in raised))
-            said.append(line(Span(f"! {short} would wait again: up to {least} is needed.", Tone.WARN)))
-        if self.left is not None and added > self.left:
-            said.append(line(Span(f"! The group's cap leaves {display_usd(self.left)}: some wait for it.", Tone.WARN)))
-        return joined(said, " ")
-
-    def question(self, cap: Decimal) -> Question:
-        """Asked once more before many are raised."""
-        count = len(self.below(cap))
-        lines = (line("Each gets a cap of ", strong(display_usd(cap)), "."), self.remark(cap))
-        return Question(f"Extend {counted(count, self.what)}?", lines, f"Extend {count}", str(count) if count >= TYPE_COUNT_FROM else "")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
@@ -126,84 +126,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
 
 
-@dataclass(frozen=True)
-class GroupExtension:
-    """One new cap for all runs of a group that wait at their own: what it does, in numbers."""
-
-    group: AgentGroup
-    runs: tuple[AgentRun, ...]
-    """The runs that wait at their own caps; at least one."""
-    key: KeyNamer = own_key
-
-    @property
-    def least_cap(self) -> Decimal:
-        """The smallest cap among them."""
-        return min(_cap(run) for run in self.runs)
-
-    @property
-    def proposal(self) -> Decimal:
-        """Twice the largest cap among them, or the largest cap that a next call needs where that is more."""
-        needs = [needed for run in self.runs if (needed := run_status(run).needed_cap_usd) is not None]
-        return proposed_cap(max(_cap(run) for run in self.runs), max(needs, default=None))
-
-    def below(self, cap: Decimal) -> tuple[AgentRun, ...]:
-        """The runs that such a cap extends: the others have it, or more, already."""
-        return tuple(run for run in self.runs if _cap(run) < cap)
-
-    def lines(self) -> tuple[Line, ...]:
-        """How many wait, at which caps, and what the group's own cap leaves."""
-        caps = sorted({_cap(run) for run in self.runs})
-        at = exact_usd(caps[0]) if len(caps) == 1 else f"{exact_usd(caps[0])} to {exact_usd(caps[-1])}"
-        parts = money_parts(status_of(self.group).money)
-        waits = "waits at its own cap" if len(self.runs) == 1 else "wait at their own caps"
-        return (
-            line(strong(_runs(len(self.runs))), f" of {self.group.name} {waits} of {at}."),
-            line(f"The group's cap of {display_usd(status_of(self.group).money.cap_usd)} leaves {display_usd(parts.left)}."),
-            *self._needs(),
-            line(muted("Each run ends as superseded; a new one goes on from its paid conversation with the new cap.")),
-            *((line(Span(interrupted_waits(self.key), Tone.WARN)),) if status_of(self.group).phase is GroupPhase.INTERRUPTED else ()),
-        )
-
-    def _needs(self) -> tuple[Line, ...]:
-        """The cap with which all of them go on, and what that takes of the group's."""
-        needs = [needed for run in self.runs if (needed := run_status(run).needed_cap_usd) is not None]
-        if not needs:
-            return ()
-        cap = enough_usd(max(needs))
-        aside = sum((set_aside(run, cap) for run in self.below(cap)), Decimal(0))
-        return (line("For all of them to go on: ", strong(f"a cap of {exact_usd(cap)}"), f", and {short_usd(aside)} of the group's."),)
-
-    def remark(self, cap: Decimal) -> Line:
-        """What a typed cap comes to: how many runs it extends, how many it does not help, and whether the group's cap has room."""
-        chosen = self.below(cap)
-        short = sum((run_status(run).needed_cap_usd or Decimal(0)) > cap for run in chosen)
-        aside = sum((cap - run_status(run).cost_usd for run in chosen), Decimal(0))
-        left = money_parts(status_of(self.group).money).left
-        said = [line(f"Extends {_runs(len(chosen))}; all at once they set aside {display_usd(aside)}.")]
-        if short:
-            least = enough_text(max(run_status(run).needed_cap_usd or Decimal(0) for run in chosen))
-            said.append(line(Span(f"! {short} of them would wait again: the next calls need up to {least}.", Tone.WARN)))
-        if aside > left:
-            said.append(
-                line(
-                    Span(
-                        f"! The group's cap leaves {display_usd(left)}: some wait for it ({self.key('extend_group')} raises it).", Tone.WARN
-                    )
-                )
-            )
-        return joined(said, " ")
-
-    def question(self, cap: Decimal) -> Question:
-        """Asked before many are extended at once."""
-        count = len(self.below(cap))
-        return Question(
-            f"Extend {_runs(count)} of {self.group.name}?",
-            (line("Each goes on with a cap of ", strong(display_usd(cap)), "."), self.remark(cap)),
-            f"Extend {count}",
-            str(count) if count >= TYPE_COUNT_FROM else "",
-        )
-
-
 def _cap(run: AgentRun) -> Decimal:
     return run.spec.max_cost_usd or Decimal(0)
 
@@ -249,20 +171,22 @@ def too_low(cap: Decimal, needed: Decimal | None, who: str, what_then: str) -> L
     return line(Span(f"! {who[:1].upper()}{who[1:]} needs at least {enough_text(needed)}: {what_then}.", Tone.WARN))
 
 
-def set_aside(run: AgentRun, cap: Decimal) -> Decimal:
-    """US dollars that the group's cap must have room for before a run goes on under such a cap; what a going run holds of it is there."""
+def set_aside(run: AgentRun, cap: Decimal, *, afresh: bool = False) -> Decimal:
+    """US dollars that the group's cap must have room for before the case of a run goes on under such a cap, or begins `afresh`: then
+    nothing of the cap is spent yet. What a going run holds of the group's cap is there.
+    """
     status = run_status(run)
     held = max(Decimal(0), _cap(run) - status.cost_usd) if status.phase.going else Decimal(0)
-    return max(Decimal(0), cap - status.cost_usd - held)
+    return max(Decimal(0), cap - (Decimal(0) if afresh else status.cost_usd) - held)
 
 
-def group_room(group: AgentGroup | None, run: AgentRun, cap: Decimal, key: KeyNamer = own_key) -> Line:
+def group_room(group: AgentGroup | None, run: AgentRun, cap: Decimal, key: KeyNamer = own_key, *, afresh: bool = False) -> Line:
     """What the cap of a run's group leaves for a higher cap of the run, a warning where that is too little; nothing without a group."""
     if group is None:
         return ()
-    left, needed = money_parts(status_of(group).money).left, set_aside(run, cap)
+    left, needed = money_parts(status_of(group).money).left, set_aside(run, cap, afresh=afresh)
     if needed <= left:
-        return line(muted(f"The group's cap leaves {short_usd(left)}."))
+        return line(muted(f"The group's cap leaves {short_usd(left)}; {short_usd(needed)} of it is set aside."))
     raises = f" ({key('extend_group')} raises it)" if key("extend_group") else ""
     return line(
         Span(

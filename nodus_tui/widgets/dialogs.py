@@ -115,6 +115,8 @@ class Switch:
 
     off: tuple[str, str]
     on: tuple[str, str]
+    remark: Callable[[str], Line] | None = None
+    """What a text comes to where it is turned on; None for the same as where it is not."""
 
 
 class PromptDialog(AskingScreen[tuple[str, bool] | None]):
@@ -171,12 +173,18 @@ class PromptDialog(AskingScreen[tuple[str, bool] | None]):
             if problem
             else (*hint("Enter", " does it", "submit"), muted("  "), *hint("Esc", " cancels", "cancel"))
         )
-        remark = self.remark(value) if self.remark is not None and not problem else ()
-        lines: list[Line] = [remark, (), below] if remark else [below]
+        remark = () if problem else self._remark(value)
+        lines: list[Line] = [remark, ()] if remark else []
         if self.switch is not None:
             holds, other = self.switch.on if self.switched else self.switch.off
-            lines += [(), line(holds), hint("Tab", f" {other}", "switch")]
+            lines += [line(holds), hint("Tab", f" {other}", "switch"), ()]
+        lines.append(below)
         self.query_one("#problem", SpanBlock).show(lambda width: wrapped(lines, width))
+
+    def _remark(self, value: str) -> Line:
+        turned = self.switch.remark if self.switch is not None and self.switched else None
+        remark = turned or self.remark
+        return remark(value) if remark is not None else ()
 
     def on_input_submitted(self) -> None:
         """Give it back where nothing is wrong with it."""

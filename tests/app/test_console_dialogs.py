@@ -139,7 +139,7 @@ async def test_all_that_wait_get_one_new_cap() -> None:
         assert "C extend all" in screen_lines(app)[-1]
         await press(app, pilot, "C")
         shown = screen_text(app)
-        assert "3 runs of fleet wait at their own caps of $0.06." in shown
+        assert "3 runs of fleet with a cap of $0.06, $0.15 spent together." in shown
         assert "leaves $0.00" in shown
         assert "0.12" in shown
         assert "some wait for it" in " ".join(shown.replace("│", " ").split())
@@ -158,7 +158,20 @@ async def test_a_new_cap_of_a_run_says_what_the_group_s_leaves_for_it() -> None:
         assert "The group's cap leaves $0.02 of the $0.069 that it needs: it would wait for it (E raises it)." in in_words(app)
         # What is set aside for it is only what is not spent yet.
         await press(app, pilot, *["backspace"] * 8, *"0", "full_stop", *"065")
-        assert "The group's cap leaves $0.02." in in_words(app)
+        assert "The group's cap leaves $0.02; $0.014 of it is set aside." in in_words(app)
+
+
+async def test_a_case_that_begins_afresh_needs_all_of_its_cap_and_nothing_for_a_call_that_is_not_known() -> None:
+    backend = ScriptedBackend([group(cap="6.00", spent="5.80", reserved="0.10")], [*waiting(1, needed="0.1823"), run(50)])
+    async with console(backend, start_at="fleet", size=(100, 40)) as (app, pilot):
+        await press(app, pilot, "e", *["backspace"] * 8, *"0", "full_stop", *"12")
+        assert "Its next call needs at least $0.1823" in in_words(app)
+        assert "The group's cap leaves $0.10; $0.069 of it is set aside." in in_words(app)
+        await press(app, pilot, "tab")
+        assert "Its next call needs" not in in_words(app)
+        assert "The group's cap leaves $0.10 of the $0.12 that it needs: it would wait for it (E raises it)." in in_words(app)
+        await press(app, pilot, "enter")
+        assert [each.restart for each in backend.acted if isinstance(each, ExtendCap)] == [True]
 
 
 async def test_one_cap_for_all_names_what_lets_all_of_them_go_on() -> None:

@@ -39,7 +39,7 @@ async def test_from_a_spec_to_its_results(tmux: Tmux) -> None:
     tmux.type("Enter")
     await tmux.reads("campaigns › hello", "Stalled", "4 runs wait at their own caps")
     tmux.type("C")
-    await tmux.reads("New cap of every waiting run of hello", "Extends 4 runs")
+    await tmux.reads("New cap of 4 runs of hello", "Extends 4 runs")
     tmux.type("Enter")
     await tmux.reads("extended 4 of 4 runs", "Completed", "4/4 scored")
     tmux.type("v")

@@ -1,7 +1,5 @@
 """One action on many: whom it fits, what it comes to in numbers, and how it went."""
 
-from decimal import Decimal
-
 from box_records import box
 from console_records import NOW, every_kind_of_run, group, run
 from job_records import job
@@ -9,8 +7,6 @@ from job_records import job
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.many import (
-    Capped,
-    CapRaise,
     Plan,
     Refusal,
     counted,
@@ -71,25 +67,6 @@ def test_jobs_and_sandboxes() -> None:
     assert "2 jobs" in kill_jobs([job("one"), job("two")], NOW).question.title
     assert retry_jobs([job("one")], NOW).names == ()
     assert kill_boxes([box("one"), box("two")], NOW).question.title == "Kill 2 sandboxes?"
-
-
-def test_one_cap_for_many_says_whom_it_raises_by_how_much_and_where_it_is_too_little() -> None:
-    fit = (
-        Capped("a", "AgentRun", Decimal("0.06"), Decimal("0.05"), Decimal("0.09")),
-        Capped("b", "AgentRun", Decimal("0.2"), Decimal("0.1")),
-    )
-    raised = CapRaise("run", fit, 3, "Each goes on.", Decimal("0.01"))
-    assert raised.least_cap == Decimal("0.06")
-    assert raised.proposal == Decimal("0.40")
-    said = "\n".join(map(plain, raised.lines()))
-    assert "2 runs with caps of $0.06 to $0.20, $0.15 spent together." in said
-    assert "1 of the 3 picked" in said
-    assert [each.name for each in raised.below(Decimal("0.08"))] == ["a"]
-    remark = plain(raised.remark(Decimal("0.08")))
-    assert "Raises 1 run, by $0.02 together." in remark
-    assert "1 would wait again" in remark
-    assert "cap leaves $0.01" in remark
-    assert raised.question(Decimal("0.3")).title == "Extend 2 runs?"
 
 
 def test_refusals_of_one_kind_are_told_once_with_their_number() -> None:

@@ -8,7 +8,6 @@ from console_records import group, run, scored, usd
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.proposals import (
-    GroupExtension,
     cap_input,
     cap_problem,
     extension_problem,
@@ -81,28 +80,6 @@ def waiting(case: int, cap: str = "0.06", needed: str = "0.0823", **more):
     return run(
         case, cap=cap, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED, cost_usd=usd("0.05"), needed_cap_usd=usd(needed), **more
     )
-
-
-def test_extending_all_that_wait_proposes_what_suffices_for_each_and_counts_what_it_takes() -> None:
-    extension = GroupExtension(group(spent="5.50", reserved="0.30"), (waiting(1), waiting(2, needed="0.3101"), waiting(3, cap="0.12")))
-    assert extension.proposal == Decimal("0.32")
-    assert extension.least_cap == Decimal("0.06")
-    lines = "\n".join(plain(each) for each in extension.lines())
-    assert "3 runs of fleet wait at their own caps of $0.06 to $0.12." in lines
-    assert "leaves $0.20" in lines
-    assert plain(extension.remark(Decimal("0.32"))) == (
-        "Extends 3 runs; all at once they set aside $0.81. ! The group's cap leaves $0.20: some wait for it (E raises it)."
-    )
-    assert plain(extension.remark(Decimal("0.10"))) == (
-        "Extends 2 runs; all at once they set aside $0.10. ! 1 of them would wait again: the next calls need up to $0.3101."
-    )
-    assert [each.name for each in extension.below(Decimal("0.10"))] == ["fleet-0001-a1", "fleet-0002-a1"]
-    assert extension.question(Decimal("0.32")).typed == ""
-
-
-def test_extending_ten_at_once_needs_their_number_typed() -> None:
-    extension = GroupExtension(group(), tuple(waiting(case) for case in range(10)))
-    assert extension.question(Decimal("0.12")).typed == "10"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -55,6 +56,8 @@ from nodus_tui.wishes import NO_WISHES, Wishes
 
 if TYPE_CHECKING:
     from nodus_tui.screens.launch_check import Target
+
+_log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.5
 """Data is painted at most this often; what a person does is painted at once."""
@@ -588,6 +591,10 @@ class NodusApp(App[int], inherit_bindings=False):
 
     def _handle_exception(self, error: Exception) -> None:
         """The one door of what nobody expected: the screen ends and gives the terminal back; who opened the console tells of it."""
+        if self._exit and self.failure is None:
+            # It ends as it was told to: a view that was being opened then is never built up, and what it misses is no fault.
+            _log.warning("while the console ended: %s", error, exc_info=error)
+            return
         if self.failure is None:
             self.failure = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         if self.is_headless:

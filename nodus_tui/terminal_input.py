@@ -1,10 +1,13 @@
 """What comes from the terminal, and goes to it. It knows Textual's driver for terminals of Linux and macOS, and nothing of the console."""
 
 import asyncio
+import errno
 import os
 import selectors
 import signal
+import termios
 from codecs import getincrementaldecoder
+from io import TextIOWrapper
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._xterm_parser import XTermParser
@@ -23,23 +26,100 @@ HANGUP_CODE = 129
 """The exit code of what a hang-up ends, as shells give it."""
 
 
+class _Outlet:
+    """The terminal as a file that takes everything, also once it is gone.
+
+    Textual's thread that writes ended by the first refusal, and who had more to write waited for it for ever.
+    """
+
+    def __init__(self, file: TextIOWrapper) -> None:
+        self._file = file
+        self._gone = False
+
+    def fileno(self) -> int:
+        """The terminal's."""
+        return self._file.fileno()
+
+    def write(self, text: str) -> None:
+        """Send it; nowhere, where there is no terminal any more."""
+        if not self._gone:
+            try:
+                self._file.write(text)
+            except OSError:
+                self._gone = True
+
+    def flush(self) -> None:
+        """Send what was kept back."""
+        if not self._gone:
+            try:
+                self._file.flush()
+            except OSError:
+                self._gone = True
+
+
 class SteadyInput(LinuxDriver):
     """Reads keys as Textual does, but ends by no byte that is not UTF-8, ends with a terminal that is gone, and misses no size.
 
     Textual's own decodes strictly: an é from a Latin-1 terminal, or a click in an old mouse protocol, ended the program with a traceback.
     It asks for the size inside the signal's handler, which the next signal may interrupt: the older size was then told last, and stayed.
+    At SIGCONT it began a second time beside the first, although a terminal that hangs up sends that too.
     """
 
     _frame: list[str] | None = None
     """The beginning of a frame whose end is still to come."""
+    _stands = False
+    """Whether the terminal is the console's."""
 
     def start_application_mode(self) -> None:
         """Begin, and hear of new sizes from the event loop, one after the other."""
         self._shown = Shown()
-        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
         self._loop = asyncio.get_running_loop()
+        if isinstance(self._file, TextIOWrapper):
+            self._file = _Outlet(self._file)  # type: ignore[assignment]  # All of a file that is used there.
+        before = self._writer_thread
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
+        if self._writer_thread is before:
+            return  # It is in the background; the shell lets it go on later.
+        self._stands = True
         self._loop.add_signal_handler(signal.SIGWINCH, self._tell_size)
         self._tell_size()
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back."""
+        self._stands = False
+        super().stop_application_mode()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Asked to rest. In the event loop, for a signal may come in the middle of a write."""
+        if self._auto_restart and self._stands:
+            self._loop.call_soon_threadsafe(self._rest)
+        else:
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _rest(self) -> None:
+        self.suspend_application_mode()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Told to go on; while another program has the terminal, the console waits for that one's end."""
+        if self._auto_restart and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._go_on)
+
+    def _go_on(self) -> None:
+        """Take the terminal again, and draw all anew: whoever let the console go on may have written there."""
+        if self._hung_up() or not self._app.is_running:
+            return
+        if self._stands:
+            self.suspend_application_mode()  # Stopped without a word, by SIGSTOP.
+        self.resume_application_mode()
+        self._app.refresh(layout=True)
+
+    def _hung_up(self) -> bool:
+        try:
+            termios.tcgetattr(self.fileno)
+        except termios.error as error:
+            return bool(error.args[0] == errno.EIO)
+        return False
 
     def write(self, data: str) -> None:
         """Send what is drawn, in as few bytes as it takes; a frame in one piece, for each piece may wait by itself."""

@@ -1,6 +1,7 @@
 """The console as a process of its own, on recorded values: for tests that need a real terminal and real signals."""
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -21,6 +22,9 @@ if __name__ == "__main__":
     if "deaf" in sys.argv[2:]:
         # As nohup leaves it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if "leader" in sys.argv[2:]:
+        # As a window's first program: the terminal is its own, and hangs up with SIGHUP and SIGCONT.
+        os.close(os.open(os.ttyname(0), os.O_RDWR))
     if "no-mouse" in sys.argv[2:]:
         wish(Wishes(mouse=False))
     try:

@@ -50,3 +50,13 @@ async def test_letters_of_a_filter_are_no_keys_of_the_view() -> None:
         await until(app, pilot, lambda: "xqlFJ" in screen_text(app))
         assert len(app.screen_stack) == 2
         assert app.is_running
+
+
+async def test_who_leaves_while_a_view_is_being_opened_has_left() -> None:
+    for view in ("jobs", "budgets", "queue", "gpus", "specs", "sweeps", "log"):
+        async with console(fleets()) as (app, _):
+            app.action_go_to(view)
+            await asyncio.sleep(0)
+            app.exit(0)
+        assert app.failure is None, view
+        assert app.return_value == 0

@@ -13,10 +13,13 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
+
+from nodus_tui.terminal_input import _Outlet
 
 SILENCE_SECONDS = 60
 """After this time without a byte nothing will come."""
@@ -128,6 +131,52 @@ def test_a_terminal_that_is_gone_ends_the_console_without_any_signal(tmp_path: P
         console.hang_up()
         assert console.child.wait() == 129
     assert report.read_text(encoding="utf-8") == "[2.0]"
+
+
+@pytest.mark.parametrize("keys", [b"", b"jjjjx", b"?", b"v"], ids=["group", "question", "help", "results"])
+def test_a_window_that_is_closed_ends_the_console(keys: bytes, tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report, "leader") as console:
+        console.read_until(b"sum-000")
+        console.type(keys)
+        console.hang_up()
+        assert console.child.wait() == 129
+    assert report.read_text(encoding="utf-8") == "[2.0]"
+
+
+def test_a_terminal_that_is_gone_holds_up_nobody_who_writes() -> None:
+    master, slave = pty.openpty()
+    file = os.fdopen(slave, "w", encoding="utf-8")
+    thread = WriterThread(_Outlet(file))  # type: ignore[arg-type]  # All of a file that it uses.
+    thread.start()
+    os.close(master)
+    for _ in range(4 * MAX_QUEUED_WRITES):
+        thread.write("a frame\n")
+    thread.stop()
+    assert not thread.is_alive()
+    with suppress(OSError):  # It still has what it could not write.
+        file.close()
+
+
+STOPS = 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+def test_a_console_that_was_stopped_goes_on_as_one(number: signal.Signals, tmp_path: Path) -> None:
+    with terminal(tmp_path / "report") as console:
+        console.read_until(b"sum-000")
+        threads = Path(f"/proc/{console.child.pid}/task")
+        before = len(list(threads.iterdir()))
+        for _ in range(STOPS):
+            console.child.send_signal(number)
+            os.waitid(os.P_PID, console.child.pid, os.WSTOPPED)
+            stopped_at = len(console.seen)
+            console.child.send_signal(signal.SIGCONT)
+            console.read_until(b"\x1b[?1049h", after=stopped_at)
+            console.read_until(b"sum-000", after=stopped_at)
+        assert len(list(threads.iterdir())) < before + STOPS, "each further reader would take some of the keys"
+        console.type(b"jjjjx")
+        console.read_until(b"Kill run", after=stopped_at)
 
 
 def test_leaving_by_key_asks_and_gives_the_terminal_back(tmp_path: Path) -> None:

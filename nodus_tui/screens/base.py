@@ -268,7 +268,8 @@ class ViewScreen(WholeFrames[None]):
         if connection.state == "lost":
             again = f" Trying again at {clock_text(connection.next_try, now)}." if connection.next_try else ""
             since = f" since {clock_text(connection.since, now)}" if connection.since else ""
-            lost = f"! No connection{since}: what you see is old. {connection.detail}.{again}"
+            why = connection.detail[:1].upper() + connection.detail[1:]
+            lost = f"! No connection{since}: what you see is old. {why}.{again}"
             return (line(Span(lost, Tone.BAD)),), self.size.height
         link = self.services.link()
         if link is not None and not link.connected:

@@ -43,8 +43,7 @@ class BudgetsScreen(TableScreen[Budget]):
             return (first, *facts)
         feed = self.services.feed
         every = (each for state in (feed.campaigns, feed.jobs, feed.sweeps, feed.boxes) for each in state.rows.items())
-        names = [each.name for each in self.state.rows.items()]
-        stops = held_line(held_by(item, held(every), names))
+        stops = held_line(held_by(item, held(every)))
         how = line(muted(f"A higher limit lets that go on: {self._how()} its spec changes it."))
         return (first, *((stops,) if stops else ()), *facts, how)
 

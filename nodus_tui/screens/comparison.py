@@ -122,7 +122,7 @@ class ComparisonScreen(TableScreen[ComparedTask]):
 
     def problem(self) -> str:
         """Why the results cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; comparing again tries again." if self._problem else ""
+        return self.unread("The comparison", self._problem, "comparing again")
 
     def empty_lines(self) -> tuple[Line, ...]:
         """No differences are no filter's doing."""

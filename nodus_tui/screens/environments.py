@@ -13,6 +13,7 @@ from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.cells import Line, line, muted
 from nodus_tui.view_state.environments import EnvironmentRow, environment_facts
 from nodus_tui.view_state.key_actions import View
+from nodus_tui.view_state.words import unread
 from nodus_tui.widgets.key_bar import Offer
 
 LOOK_SECONDS = 10.0
@@ -58,7 +59,7 @@ class EnvironmentsScreen(TableScreen[EnvironmentRow]):
 
     def problem(self) -> str:
         """Why they cannot be read."""
-        return f"the environments cannot be read: {self.state.problem}" if self.state.problem else ""
+        return unread("The environments", self.state.problem, "They are asked for again by themselves.") if self.state.problem else ""
 
     def headline(self) -> Line:
         """How many there are."""

@@ -172,7 +172,7 @@ class GroupScreen(TableScreen[AgentRun]):
 
     def problem(self) -> str:
         """Why the runs cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening the group again tries again." if self._problem else ""
+        return self.unread("The group", self._problem, "opening the group again")
 
     def empty_lines(self) -> tuple[Line, ...]:
         """A group may be gone, or have no runs yet."""

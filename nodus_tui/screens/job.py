@@ -14,11 +14,11 @@ from nodus_tui.screens.files import save_outputs
 from nodus_tui.screens.result_ways import show_job_results
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
-from nodus_tui.view_state.cells import Line, Tone, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.job_log import LogTail
 from nodus_tui.view_state.jobs import job_facts
 from nodus_tui.view_state.key_actions import View
-from nodus_tui.view_state.words import job_sign
+from nodus_tui.view_state.words import job_sign, unread
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
@@ -87,7 +87,7 @@ class JobScreen(ViewScreen):
     def status_parts(self) -> tuple[Line, ...]:
         """Whether the log goes on."""
         if self._problem:
-            return (line(muted(f"the log cannot be read: {self._problem}")),)
+            return (line(Span(f"! {unread('What follows', self._problem)}", Tone.WARN)),) if self.tail.read else ()
         following = self.part("log", TextPane).at_end
         words = "the log is whole" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
         return (line(muted(words)),)
@@ -113,7 +113,9 @@ class JobScreen(ViewScreen):
         pane = self.part("log", TextPane)
         pane.follow = True
         lines = self.tail.lines(pane.text_width)
-        if not lines:
+        if not lines and self._problem:
+            lines = wrapped((line(Span(f"! {unread('The log', self._problem)}", Tone.BAD)),), pane.text_width)
+        elif not lines:
             words = "Nothing was written." if self.tail.ended else "Nothing is written yet." if self.tail.read else "Reading the log…"
             lines = wrapped((line(muted(words)),), pane.text_width)
         pane.show(lines)

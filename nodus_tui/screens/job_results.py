@@ -88,7 +88,7 @@ class JobResultsScreen(TableScreen[Any]):
 
     def problem(self) -> str:
         """Why its results.json cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening the results again tries again." if self._problem else ""
+        return self.unread("Its results.json", self._problem, "opening the results again")
 
     def empty_lines(self) -> tuple[Line, ...]:
         """A job may be gone."""

@@ -101,7 +101,7 @@ class QueueScreen(TableScreen[Waiter]):
         """Why the runs cannot be read."""
         if not self._problem or self.state.loaded or self.services.feed.connection.state == "lost":
             return ""  # Where the connection is lost, the feed asks again by itself.
-        return f"{self._problem}. {self.key('back')} goes back; opening the queue again tries again."
+        return self.unread("The queue", self._problem, "opening the queue again")
 
     def nothing(self) -> tuple[Line, ...]:
         """Nothing waits."""

@@ -82,7 +82,7 @@ class ResultsScreen(TableScreen[TaskCases]):
 
     def problem(self) -> str:
         """Why the runs cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening the results again tries again." if self._problem else ""
+        return self.unread("The results", self._problem, "opening the results again")
 
     def empty_lines(self) -> tuple[Line, ...]:
         """A group may be gone, or have no runs yet."""

@@ -27,7 +27,7 @@ from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run import RunState
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.transcript_text import conversation_text
-from nodus_tui.view_state.words import run_sign
+from nodus_tui.view_state.words import run_sign, unread
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.lazy_pane import LazyPane
@@ -38,6 +38,8 @@ BESIDE_FROM = 130
 """From this width on the calls stand beside the conversation instead of below it."""
 BOTH_FROM = 34
 """From this height on both halves are shown where they stand below each other; else the one with the keys."""
+AGAIN_SECONDS = 5.0
+"""After which a conversation that could not be read is asked for again."""
 _FACT_LINES = 8
 _FEW_FACT_LINES = 6
 """In a low terminal."""
@@ -165,14 +167,14 @@ class RunScreen(ViewScreen):
     def _instead(self) -> tuple[Line, ...]:
         """What stands where the conversation would be."""
         if self._problem:
-            return (line(f"The conversation cannot be read: {self._problem}"),)
+            return (line(Span(f"! {unread('The conversation', self._problem)}", Tone.BAD)),)
         if self.state.run is None and self.group.loaded:
             return (line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),)
         if self.state.transcript is None:
             return (line(muted("Reading the conversation…")),)
         now = self.services.now()
         end = self.state.conversation_end(now)
-        return (*self.state.silence(now), *((end,) if end else ()))
+        return (*self.state.silence(), *((end,) if end else ()))
 
     async def _fetch(self) -> None:
         self.state.asked_for_transcript()
@@ -183,6 +185,7 @@ class RunScreen(ViewScreen):
         except NodusError as error:
             self._problem = error.detail
             self.state.transcript_failed()
+            self.set_timer(AGAIN_SECONDS, self.show)
         finally:
             self._fetching = False
         if not self._problem:

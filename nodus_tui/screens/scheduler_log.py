@@ -12,6 +12,7 @@ from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.scheduler_log import LEVELS, SchedulerLogState, scheduler_lines
+from nodus_tui.view_state.words import unread
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
@@ -117,7 +118,8 @@ class SchedulerLogScreen(ViewScreen):
     def _instead(self) -> tuple[Line, ...]:
         """What stands where the log would be."""
         if self.state.problem:
-            return (line(Span(f"The scheduler's log cannot be read: {self.state.problem}", Tone.BAD)),)
+            told = unread("The scheduler's log", self.state.problem, f"{self.key('back')} goes back.")
+            return (line(Span(f"! {told}", Tone.BAD)),)
         if self.state.facts is None:
             return (line(muted("Asking the backend…")),)
         if self.state.log_problem:

@@ -143,7 +143,7 @@ class SweepScreen(TableScreen[CellNow]):
 
     def problem(self) -> str:
         """Why the cells cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening the sweep again tries again." if self._problem else ""
+        return self.unread("The sweep", self._problem, "opening the sweep again")
 
     def nothing(self) -> tuple[Line, ...]:
         """A sweep has cells from the beginning on."""

@@ -22,6 +22,7 @@ from nodus_tui.view_state.row_actions import ON_A_ROW, ON_MANY
 from nodus_tui.view_state.rows import Rows, SortKey
 from nodus_tui.view_state.undoing import Step
 from nodus_tui.view_state.views import Trait, views_with
+from nodus_tui.view_state.words import unread
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.line_table import PICKED, LineTable
@@ -171,6 +172,10 @@ class TableScreen(RowsScreen, Generic[Item]):
         """Why the rows cannot be read (any more), and what to do; empty while they can."""
         return ""
 
+    def unread(self, what: str, why: str, again: str) -> str:
+        """A problem as a sentence with the way back, and what tries again; empty where there is none."""
+        return unread(what, why, f"{self.key('back')} goes back; {again} tries again.") if why else ""
+
     def open_item(self, item: Item) -> None:
         """Enter, or a click on the selected row."""
 
@@ -243,7 +248,7 @@ class TableScreen(RowsScreen, Generic[Item]):
             return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
         problem = self.problem()
         if problem:
-            return (line(Span(problem, Tone.BAD)),)
+            return (line(Span(f"! {problem}", Tone.BAD)),)
         if not self.source.loaded:
             return (line(muted("Asking the backend…")),)
         if self.source.rows.total:

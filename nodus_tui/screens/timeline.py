@@ -107,7 +107,7 @@ class TimelineScreen(TableScreen[AgentRun]):
 
     def problem(self) -> str:
         """Why the runs cannot be read."""
-        return f"{self._problem}. {self.key('back')} goes back; opening it again tries again." if self._problem else ""
+        return self.unread("The timeline", self._problem, "opening it again")
 
     def empty_lines(self) -> tuple[Line, ...]:
         """A group may be gone, or have no runs yet."""

@@ -1,12 +1,12 @@
-"""What a budget that blocks keeps from going on: groups, jobs, sweeps and Sandboxes that say so of themselves. Pure."""
+"""What a budget that blocks keeps from going on: groups, jobs, sweeps and Sandboxes in its scope that were refused for a budget. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.meta import Metadata
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
@@ -23,30 +23,29 @@ class Held:
     """One thing that a budget stopped, or does not let begin."""
 
     word: str
-    name: str
-    message: str
-    """The backend's sentence; it names the budget where one thing alone is told."""
+    metadata: Metadata
+    """By which budgets find it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.metadata.name
 
 
 def held(things: Iterable[Holdable]) -> tuple[Held, ...]:
     """Those of them that wait for a budget, or were stopped by one."""
     return tuple(
-        Held(_WORDS[each.kind], each.name, each.status.message)
+        Held(_WORDS[each.kind], each.metadata)
         for each in things
         if each.status is not None and each.status.reason is not None and str(each.status.reason) == "BudgetExceeded"
     )
 
 
-def held_by(budget: Budget, all_held: Sequence[Held], names: Iterable[str]) -> tuple[Held, ...]:
-    """Those that this one holds: that name it, or that name none of the budgets with these `names`, where it blocks."""
+def held_by(budget: Budget, all_held: Iterable[Held]) -> tuple[Held, ...]:
+    """Those that this one holds: what is in its scope, where it blocks. What several hold, each of them holds."""
     if budget.status is None or not budget.status.blocking:
         return ()
-    known = tuple(names)
-    return tuple(each for each in all_held if _says(each.message, budget.name) or not any(_says(each.message, name) for name in known))
-
-
-def _says(message: str, name: str) -> bool:
-    return re.search(rf"\bbudget {re.escape(name)}(?![\w-])", message) is not None
+    return tuple(each for each in all_held if budget.spec.scope.covers(each.metadata))
 
 
 def held_line(holds: Sequence[Held]) -> Line:

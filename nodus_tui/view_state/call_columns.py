@@ -6,9 +6,10 @@ from nodus_tui.contract.phases import CallState
 from nodus_tui.contract.resources.agent_run import CallRecord
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.columns import Column
-from nodus_tui.view_state.figures import NOTHING, count_text, exact_span_text, seconds_between, short_usd, span_text
+from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text, exact_span_text, seconds_between, short_usd
 from nodus_tui.view_state.money import usd_cell_forms
 
+_MINUTE = 60
 _CALL_TONES = {
     CallState.RESERVED.value: Tone.INFO,
     CallState.SETTLED.value: Tone.GOOD,
@@ -47,9 +48,11 @@ def _output_cell(call: CallRecord, _now: datetime) -> Line:
 
 
 def _took_cell(call: CallRecord, now: datetime) -> Line:
-    if call.ended_at is None:
-        return line(Span(span_text(seconds_between(call.started_at, now)), Tone.INFO))
-    return line(exact_span_text(seconds_between(call.started_at, call.ended_at)))
+    """As exact for one under way as for one that ended: figures of a column are read beside each other."""
+    seconds = seconds_between(call.started_at, call.ended_at or now)
+    if call.ended_at is not None:
+        return line(exact_span_text(seconds))
+    return line(Span(exact_span_text(seconds) if seconds < _MINUTE else column_span_text(seconds, going=True), Tone.INFO))
 
 
 def _note_cell(call: CallRecord, _now: datetime) -> Line:

@@ -19,7 +19,7 @@ from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.money import usd_cell_forms
 from nodus_tui.view_state.pass_rates import pass_rate_cell
-from nodus_tui.view_state.result_cases import sign_of
+from nodus_tui.view_state.result_cases import SEVERAL_SIGNS, sign_of
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.sweep_comparing import difference_lines
 
@@ -89,9 +89,8 @@ def _verdict_of_several(correct: int, counted: int) -> tuple[str, Tone]:
     """The sign of several answers to one task: all right, none right, or partly."""
     if not counted:
         return "–", Tone.MUTED
-    if correct == counted:
-        return "✓", Tone.GOOD
-    return ("±", Tone.WARN) if correct else ("✗", Tone.BAD)
+    sign = SEVERAL_SIGNS["all" if correct == counted else "some" if correct else "none"]
+    return sign.glyph, sign.tone
 
 
 def _cost_forms(side: Answers) -> tuple[Line, ...]:
@@ -267,7 +266,7 @@ def compared_lines(task: ComparedTask, names: tuple[str, str], choose: Line) -> 
             letter, sign = sign_of(case.verdict, case.state, case.reason)
             why = case.message or (case.reason.value if case.reason is not None and case.verdict is None else "")
             facts += [line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)), line(muted(case.run)), line(why)]
-        lines.append((Span("› " if which == task.chosen else "  ", Tone.KEY), *joined(facts), *(choose if which == task.chosen else ())))
+        lines.append((Span("▌ " if which == task.chosen else "  ", Tone.KEY), *joined(facts), *(choose if which == task.chosen else ())))
     return tuple(lines)
 
 

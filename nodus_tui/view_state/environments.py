@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from nodus_tui.contract.backend import BackendInfo, EnvironmentFact
+from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment, GraderBase, ProgramGrader, PytestGrader
@@ -275,7 +275,9 @@ class EnvironmentsState:
         return any(row.checked is not None for row in self.rows.items())
 
     def summary(self) -> Line:
-        """How many there are, and what asks for something."""
+        """How many there are, and what asks for something; nothing before they are known."""
+        if not self.loaded:
+            return ()
         rows = tuple(self.rows.items())
         own = sum(row.source in {"file", "folder"} for row in rows)
         faulty = sum(row.checked is not None and not row.stale and row.checked.problems > 0 for row in rows)

@@ -80,7 +80,7 @@ def _group_lines(estimate: Estimate, key: KeyNamer, basis: Basis) -> tuple[Line,
     marks = honesty_marks(simulated=estimate.simulated, notional=False)
     lines: list[Line] = [
         (*line(strong(estimate.group), muted("  agent "), estimate.agent), *((Span("  "), *marks) if marks else ())),
-        _row("cases", str(estimate.cases), muted("  half-width of the 95 % interval "), _half_width(estimate)),
+        _row("cases", str(estimate.cases), muted("  half-width of the 95% interval "), _half_width(estimate)),
         _row(
             "models, at most",
             strong(display_usd(estimate.model_ceiling_usd)),

@@ -27,6 +27,11 @@ def reward_text(reward: float) -> str:
     return f"{reward:.3g}"
 
 
+def shorter_reward_texts(reward: float) -> tuple[str, ...]:
+    """The same in fewer digits, for where it does not fit: `-0.067` for -0.0667."""
+    return f"{reward:.2g}", f"{reward:.1g}"
+
+
 def span_text(seconds: float) -> str:
     """A span of time in its two largest units: `8s`, `3m`, `1h05m`, `2d03h`. Coarse above a minute, so that it rarely changes."""
     whole = max(0, int(seconds))

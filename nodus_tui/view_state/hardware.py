@@ -23,6 +23,7 @@ from nodus_tui.view_state.hardware_words import (
     watts_of,
 )
 from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.words import unread
 
 STALE_SECONDS = 5.0
 """From this age on figures are called old."""
@@ -133,8 +134,8 @@ class HardwareState:
 
     def state_words(self, now: datetime) -> Line:
         """How the figures stand, where that is worth a word."""
-        if self.problem and self.view is None:
-            return line(Span(f"! {self.problem}", Tone.BAD))
+        if self.view is None:
+            return ()
         if self.problem or self.stale(now):
             age = age_text(self.taken_at, now) if self.taken_at is not None else ""
             why = f": {self.problem}" if self.problem else ""
@@ -158,9 +159,7 @@ class HardwareState:
     def empty_lines(self) -> tuple[Line, ...]:
         """What stands in place of the devices where there are none."""
         if self.view is None:
-            return (
-                line(Span(f"The machine cannot be looked at: {self.problem}", Tone.BAD) if self.problem else muted("Asking the machine…")),
-            )
+            return (line(Span(f"! {unread('The machine', self.problem)}", Tone.BAD) if self.problem else muted("Asking the machine…")),)
         sentences = self.view.notes or ("the driver lists no device",)
         return (line("No GPUs here."), *(line(muted(f"{sentence[:1].upper()}{sentence[1:]}.")) for sentence in sentences))
 

@@ -16,7 +16,7 @@ from nodus_tui.statistics.scores import COVERAGE, MEAN_REWARD, environment_text,
 from nodus_tui.view_state.any_job import job_status, what_line
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, reward_text
+from nodus_tui.view_state.figures import NOTHING, reward_text, shorter_reward_texts
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.jobs import cap_of, cost_now
@@ -131,7 +131,9 @@ JUDGED_COLUMNS: tuple[Column[JudgedTask], ...] = (
         6,
         lambda row, _now: line(NOTHING if row.reward is None else reward_text(row.reward)),
         lambda row: row.reward,
+        grow=3,
         right=True,
+        shorter=lambda row, _now: tuple(line(text) for text in shorter_reward_texts(row.reward or 0)),
         measure=Measure.COUNT,
     ),
     Column("message", "WHAT THE GRADER SAYS", 20, lambda row, _now: line(muted(row.message)), lambda row: row.message, grow=80, priority=1),

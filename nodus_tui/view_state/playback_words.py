@@ -48,13 +48,13 @@ def speed_text(speed: float) -> str:
 
 
 def playback_line(playback: Playback, width: int) -> Line:
-    """`▶ 4×  0:42 / 3:10 ████░░░  recording of …`; what does not fit is left out from the end."""
+    """`► 4×  0:42 / 3:10 ████░░░  recording of …`; what does not fit is left out from the end."""
     if playback.paused:
         sign = Span("‖ paused", Tone.WARN)
     elif playback.ended and not playback.loops:
         sign = Span("■ ended", Tone.MUTED)
     else:
-        sign = Span("▶", Tone.GOOD)
+        sign = Span("►", Tone.GOOD)
     length = _BAR if width >= _NARROW else _BAR // 2
     place = f"{place_text(playback.place)} / {place_text(playback.length)}"
     parts: tuple[Line, ...] = (

@@ -13,8 +13,8 @@ from nodus_tui.view_state.transcript_parts import Known, Part, parts_of
 _MARK = " ←"
 """Behind the first line of the part that keys act on."""
 _MOST_HITS = 10_000
-_HERE = "► "
-"""Before the line of the place that was found."""
+_HERE = "▌ "
+"""Before the line of the place that was found, as before a selected row."""
 
 
 HEAD = -1

@@ -11,7 +11,7 @@ from nodus_tui.statistics.coverage import cost_each
 from nodus_tui.statistics.pass_rate import TaskCount, summary_of_counts
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
-from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text, reward_text
+from nodus_tui.view_state.figures import NOTHING, column_span_text, count_text, reward_text, shorter_reward_texts
 from nodus_tui.view_state.filter_fields import Searchable
 from nodus_tui.view_state.money import money_of, usd_cell_forms
 from nodus_tui.view_state.pass_rates import pass_rate_cell, shorter_pass_rate_cells
@@ -28,6 +28,12 @@ STATE_SIGNS = {
     CaseState.UNSCORED: ("U", Sign("–", "Unscored", Tone.MUTED)),
     CaseState.ANSWERED: ("A", Sign("●", "Answered", Tone.GOOD)),
 }
+SEVERAL_SIGNS = {
+    "all": Sign("✓", "all correct", Tone.GOOD),
+    "some": Sign("±", "some correct", Tone.WARN),
+    "none": Sign("✗", "none correct", Tone.BAD),
+}
+"""Of several answers to one task that count."""
 _MANY = 8
 """Repetitions from which on the answers need not all be seen in the narrowest table: their counts take their place."""
 
@@ -157,6 +163,10 @@ def _reward(task: TaskCases, _now: datetime) -> Line:
     return line(NOTHING if task.reward is None else reward_text(task.reward))
 
 
+def _shorter_reward(task: TaskCases, _now: datetime) -> tuple[Line, ...]:
+    return () if task.reward is None else tuple(line(text) for text in shorter_reward_texts(task.reward))
+
+
 def _seconds(task: TaskCases) -> float | None:
     """Of the answers that have ended, together."""
     spans = [seconds for run in task.runs if (seconds := run_status(run).duration_seconds) is not None]
@@ -224,7 +234,7 @@ def result_columns(repetitions: int) -> tuple[Column[TaskCases], ...]:
         first = (case, task, verdict)
     return (
         *first,
-        Column("reward", "REWARD", 6, _reward, lambda task: task.reward, priority=3, right=True),
+        Column("reward", "REWARD", 6, _reward, lambda task: task.reward, grow=3, priority=3, right=True, shorter=_shorter_reward),
         Column(
             "cost",
             "COST",

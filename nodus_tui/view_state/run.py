@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from nodus_tui.contract.money import display_usd, enough_text, exact_usd
+from nodus_tui.contract.money import display_usd, enough_text
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, CallRecord, RunSandbox, Transcript
 from nodus_tui.view_state.call_columns import CALL_COLUMNS
@@ -110,7 +110,7 @@ class RunState:
         lines = [state, self._money_line(run, width), *times]
         if status.sandbox is not None:
             lines.append(sandbox_line(status.sandbox, width, now))
-        why = why_line(run, now)
+        why = self._cap_line(run) or why_line(run, now)
         if why:
             lines.append((muted(("waits" if not status.phase.ended else "why").ljust(_LABEL)), *why))
         lines.extend(_lineage(run, successor, self.key))
@@ -132,33 +132,29 @@ class RunState:
         length = 24 if width >= ROOMY else 12
         return (muted("money".ljust(_LABEL)), *bar(share(status.cost_usd, cap or 0), length), Span("  "), *joined(parts))
 
-    def silence(self, now: datetime) -> tuple[Line, ...]:
-        """What stands where nothing has been said: what the run waits for, and what its next call needs."""
+    def _cap_line(self, run: AgentRun) -> Line:
+        """Of a run that waits at its own cap, what lets it go on; the cap itself stands beside its money. Empty of others."""
+        status = run_status(run)
+        if status.needed_cap_usd is None or status.phase is not RunPhase.WAITING:
+            return ()
+        extends = muted(f" ({key} extends it)") if (key := self.key("extend")) else ""
+        words = Span("its own cap", run_sign(status.phase, status.reason).tone)
+        return line(words, muted(" · "), "its next call needs at least ", strong(enough_text(status.needed_cap_usd)), extends)
+
+    def silence(self) -> tuple[Line, ...]:
+        """What stands where nothing has been said, and what has to happen first; what it waits for stands in the facts above."""
         if self.run is None:
             return ()
         status = run_status(self.run)
-        lines = [line(muted("Nothing was said." if status.phase.ended else "Nothing has been said yet."))]
-        why = why_line(self.run, now)
-        if why:
-            waits = "It is " if status.phase is RunPhase.INTERRUPTED else "It waits for "
-            lines.append((muted("It ended: " if status.phase.ended else waits), *why))
-        elif status.phase is RunPhase.RUNNING and status.in_flight_usd:
-            lines.append(line(f"Its first call is under way and costs {short_usd(status.in_flight_usd)} at most."))
-        lines.extend(self._needs(self.run))
-        return tuple(lines)
-
-    def _needs(self, run: AgentRun) -> tuple[Line, ...]:
-        status = run_status(run)
         if status.phase.ended:
-            return ()
-        cap = exact_usd(run.spec.max_cost_usd) if run.spec.max_cost_usd is not None else "no cap"
-        if status.needed_cap_usd is not None:
-            least = enough_text(status.needed_cap_usd)
-            extends = f" ({key} extends it)" if (key := self.key("extend")) else ""
-            return (line("Its next call needs a cap of at least ", strong(least), muted(f"; it has {cap}{extends}")),)
-        if status.phase is RunPhase.PENDING and run.spec.max_cost_usd is not None:
-            return (line("To start it needs a slot, and ", strong(cap), " of the group's cap to set aside."),)
-        return ()
+            return (line(muted("Nothing was said.")),)
+        lines = [line(muted("Nothing has been said yet."))]
+        if status.phase is RunPhase.RUNNING and status.in_flight_usd:
+            lines.append(line(f"Its first call is under way and costs {short_usd(status.in_flight_usd)} at most."))
+        elif status.phase is RunPhase.PENDING:
+            room = ", and its whole cap fits under what the group has left" if self.run.spec.max_cost_usd is not None else ""
+            lines.append(line(f"It starts by itself once it has a slot{room}."))
+        return tuple(lines)
 
     def conversation_end(self, now: datetime) -> Line:
         """That the model is answering, as the line below the last turn; what a run waits for stands in its facts."""

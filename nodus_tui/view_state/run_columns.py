@@ -10,7 +10,17 @@ from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunStatus
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.devices import until_text
-from nodus_tui.view_state.figures import NOTHING, bar, clock_text, column_span_text, count_text, reward_text, seconds_between, share
+from nodus_tui.view_state.figures import (
+    NOTHING,
+    bar,
+    clock_text,
+    column_span_text,
+    count_text,
+    reward_text,
+    seconds_between,
+    share,
+    shorter_reward_texts,
+)
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.words import REASON_WORDS, VERDICT_SIGNS, run_sign
@@ -84,7 +94,7 @@ def _share_cell(run: AgentRun, _now: datetime) -> Line:
 
 def _tokens_cell(run: AgentRun, _now: datetime) -> Line:
     status = run_status(run)
-    if not status.calls:
+    if not status.input_tokens and not status.output_tokens:
         return line(NOTHING)
     return line(count_text(status.input_tokens), muted("+"), count_text(status.output_tokens))
 
@@ -177,6 +187,11 @@ def _queued_cell(run: AgentRun, now: datetime) -> Line:
 
 def _reward_cell(status: AgentRunStatus) -> Line:
     return line(NOTHING) if status.reward is None else line(reward_text(status.reward))
+
+
+def _shorter_reward(run: AgentRun, _now: datetime) -> tuple[Line, ...]:
+    reward = run_status(run).reward
+    return () if reward is None else tuple(line(text) for text in shorter_reward_texts(reward))
 
 
 def _verdict_sort(run: AgentRun) -> int | None:
@@ -310,8 +325,10 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         6,
         lambda run, _now: _reward_cell(run_status(run)),
         lambda run: run_status(run).reward,
+        grow=3,
         priority=10,
         right=True,
+        shorter=_shorter_reward,
         measure=Measure.COUNT,
         still=True,
         extra=True,

@@ -11,6 +11,7 @@ from nodus_tui.view_state.figures import NOTHING, age_text
 from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.money import usd_cell_forms
 from nodus_tui.view_state.rows import Rows
+from nodus_tui.view_state.words import unread
 
 PURPOSES = {"episode": "run", "grading": "grading", "check": "check", "probe": "probe", "job": "job", "sandbox": "sandbox"}
 """What one is for, in a word."""
@@ -100,7 +101,7 @@ class RunningSandboxes:
     def empty_lines(self) -> tuple[Line, ...]:
         """What stands there where there are none."""
         if self.problem:
-            return (line(Span(f"! {self.problem}", Tone.BAD)),)
+            return (line(Span(f"! {unread('What runs beside them', self.problem)}", Tone.BAD)),)
         return (line(muted("No sandbox of a run, a grader or a job runs." if self.looked else "Asking the backend…")),)
 
 

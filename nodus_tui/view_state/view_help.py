@@ -6,11 +6,12 @@ from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.key_actions import USUAL, VIEW_TITLES, Situation, View, actions_of, opened_view
 from nodus_tui.view_state.key_moves import moving
 from nodus_tui.view_state.key_names import shown_key
-from nodus_tui.view_state.result_cases import STATE_SIGNS
+from nodus_tui.view_state.result_cases import SEVERAL_SIGNS, STATE_SIGNS
 from nodus_tui.view_state.run_story import STORY_SIGNS
 from nodus_tui.view_state.spec_files import STANDING_SIGNS
 from nodus_tui.view_state.text_equivalents import TEXT_EQUIVALENTS
 from nodus_tui.view_state.words import BOX_SIGNS, BUDGET_SIGNS, GROUP_SIGNS, JOB_SIGNS, RUN_SIGNS, VERDICT_SIGNS, Sign
+from nodus_tui.view_state.wrapping import flowed
 
 HELP_INDENT = 16
 """Cells of the keys before what they do: one more than the longest keys take."""
@@ -43,9 +44,13 @@ _SIGNS: Mapping[View, tuple[_Row, ...]] = {
     View.GROUP: (_VERDICTS, _RUNS, _GROUPS),
     View.RUN: (_VERDICTS, _RUNS),
     View.RESULTS: (_VERDICTS, _CASES),
-    View.COMPARISON: (_VERDICTS, _CASES),
+    View.COMPARISON: (_VERDICTS, _row("repetitions", SEVERAL_SIGNS.values()), _CASES),
     View.JOBS: (_JOBS,),
     View.JOB: (_JOBS,),
+    View.GPUS: (
+        ("devices", (Span("→ given to a run, a job or a sandbox", Tone.KEY), Span("! look at this", Tone.WARN))),
+        ("processes", (Span("□ in a sandbox of no run or job here", Tone.MUTED),)),
+    ),
     View.BUDGETS: (_row("budgets", BUDGET_SIGNS.values()),),
     View.SANDBOXES: (_BOXES,),
     View.SANDBOX: (_BOXES,),
@@ -76,12 +81,13 @@ _MARKED = (
     View.ESTIMATE,
 )
 """Views with figures that may be estimated, unconfirmed, simulated or notional."""
+_MARKS: _Row = ("marks", tuple(Span(words, Tone.MARK) for words in ("~ an estimate", "u unconfirmed spend", "simulated", "notional")))
 _RATED = (View.CAMPAIGNS, View.GROUP, View.RESULTS, View.COMPARISON, View.SWEEP)
 """Views with pass rates."""
 
 
-def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
-    """All of it, from the list of actions and the signs that a view has."""
+def help_lines(view: View, situation: Situation = USUAL, width: int = 72) -> list[Line]:
+    """All of it, from the list of actions and the signs that a view has; the signs are laid out in `width` cells, none without its word."""
     lines: list[Line] = [line(Span(f"Keys: {VIEW_TITLES[view]}", Tone.TITLE), muted("   "), *hint("Esc", " closes", "close")), ()]
     for action in actions_of(view, situation):
         keys = " ".join(shown_key(key) for key in action.keys) or (f":{action.id}" if opened_view(action.id) else "palette")
@@ -90,19 +96,17 @@ def help_lines(view: View, situation: Situation = USUAL) -> list[Line]:
     lines.extend(line(Span(keys.ljust(HELP_INDENT), Tone.KEY), what) for keys, what in moving(situation.keys, view))
     lines += [(), line(Span("The same as text", Tone.TITLE), muted("   for pipes, screen readers and CI")), ()]
     lines.extend(line(f"nodus-tui {command}") for command in TEXT_EQUIVALENTS[view])
-    signs = list(_sign_lines(view))
+    signs = list(_sign_lines(view, width))
     return [*lines, (), line(Span("Signs", Tone.TITLE)), (), *signs] if signs else lines
 
 
-def _sign_lines(view: View) -> Iterable[Line]:
-    for name, signs in _SIGNS.get(view, ()):
-        yield line(muted(name.ljust(HELP_INDENT)), *(span for sign in signs for span in (sign, Span("  "))))
-    if view in _MARKED:
-        yield line(muted("marks".ljust(HELP_INDENT)), Span("~ an estimate  u unconfirmed spend  simulated  notional", Tone.MARK))
+def _sign_lines(view: View, width: int) -> Iterable[Line]:
+    for name, signs in (*_SIGNS.get(view, ()), *((_MARKS,) if view in _MARKED else ())):
+        yield from flowed(muted(name.ljust(HELP_INDENT)), signs, width)
     if view in _RATED:
         yield ()
         yield line(
             muted("pass rate".ljust(HELP_INDENT)),
-            "Correct ÷ (Correct + Incorrect + Invalid) ± half of its 95 % interval in points, and how many of all cases are scored. ",
+            "Correct ÷ (Correct + Incorrect + Invalid) ± half of its 95% interval in points, and how many of all cases are scored. ",
             "What failed outside the model stays unscored: it is never a zero.",
         )

@@ -134,3 +134,11 @@ def sandboxes_words(running: int, key: str) -> Line:
     Nothing where none does.
     """
     return hint(key, f" {running:,} sandbox{'es' if running != 1 else ''} running", "do('sandboxes')") if running else ()
+
+
+BY_ITSELF = "It is asked for again by itself."
+
+
+def unread(what: str, why: str, then: str = BY_ITSELF) -> str:
+    """What an error keeps from being shown, why, and what to do or what happens next: `The log cannot be read: … . It is …`."""
+    return f"{what} cannot be read: {why.rstrip('.')}. {then}"

@@ -1,6 +1,6 @@
 """Lines of spans broken to a width, tones and indents kept; and lines cut to a number, with … where there was more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from nodus_tui.text import ELLIPSIS, width_of, wrap
@@ -38,6 +38,21 @@ def clipped(lines: Iterable[Line], width: int, most: int) -> tuple[Line, ...]:
     if len(made) <= most:
         return made
     return (*made[: most - 1], _broken_off(made[most - 1], width)) if most > 0 else ()
+
+
+def flowed(label: Span, items: Iterable[Span], width: int, gap: str = "  ") -> Iterator[Line]:
+    """The items behind a label, as many in a line as `width` has room for, further lines below the first item. No item is broken."""
+    indent = width_of(label.text)
+    start, taken = label, indent
+    made: list[Span] = []
+    for item in items:
+        cells = width_of(item.text)
+        if made and taken + len(gap) + cells > width:
+            yield (start, *made)
+            start, taken, made = Span(" " * indent), indent, []
+        made += [Span(gap), item] if made else [item]
+        taken += cells + (len(gap) if len(made) > 1 else 0)
+    yield (start, *made)
 
 
 def _broken_off(spans: Line, width: int) -> Line:

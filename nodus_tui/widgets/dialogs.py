@@ -232,7 +232,7 @@ class HelpOverlay(ModalScreen[None]):
         from nodus_tui.view_state.view_help import HELP_INDENT, help_lines  # noqa: PLC0415
 
         pane = self.query_one(TextPane)
-        pane.show(wrapped(help_lines(self.view, self.situation), pane.text_width, hang=HELP_INDENT))
+        pane.show(wrapped(help_lines(self.view, self.situation, pane.text_width), pane.text_width, hang=HELP_INDENT))
 
     def action_close(self) -> None:
         """Go back."""

@@ -17,6 +17,7 @@ from nodus_tui.view_state.cells import Line, Span, plain, safe_line
 from nodus_tui.view_state.columns import Column, Item, Placed, chosen, place, usual
 from nodus_tui.view_state.key_moves import move_keys
 from nodus_tui.view_state.rows import Rows, SortKey
+from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.paint import Paint, ground_of, paint_of
 from nodus_tui.widgets.row_cells import RowCells
 from nodus_tui.widgets.row_strips import MARGIN, column_at, end_of_difference, extent, row_strip, title_strip
@@ -316,9 +317,14 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         return row_strip(paint, self._placed, drawn.cells, width, marks=marks, base=paint.cursor if drawn.mark else ground)
 
     def _empty_strip(self, paint: Paint, y: int, width: int, ground: Style) -> Strip:
-        if len(self.rows) or not _EMPTY_AT.y <= y < _EMPTY_AT.y + len(self._empty):
+        lines = () if len(self.rows) else self._empty_lines()
+        if not _EMPTY_AT.y <= y < _EMPTY_AT.y + len(lines):
             return Strip.blank(width, ground)
-        return paint.strip((Span(" " * _EMPTY_AT.x), *self._empty[y - _EMPTY_AT.y]), width, base=ground)
+        return paint.strip((Span(" " * _EMPTY_AT.x), *lines[y - _EMPTY_AT.y]), width, base=ground)
+
+    def _empty_lines(self) -> tuple[Line, ...]:
+        """What stands there, none of it wider than the table."""
+        return wrapped(self._empty, max(1, self.size.width - 2 * _EMPTY_AT.x))
 
     # Moving
 
@@ -466,7 +472,7 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             return
         event.stop()
         if not len(self.rows):
-            await clicked(self, self._empty, offset - _EMPTY_AT)
+            await clicked(self, self._empty_lines(), offset - _EMPTY_AT)
             return
         if offset.y == 0:
             key = column_at(self._placed, offset.x)

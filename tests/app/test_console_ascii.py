@@ -26,7 +26,7 @@ def test_ascii_stays_as_it_is() -> None:
         ("62.0% ±9.5 97/100", "62.0%+-9.5 97/100"),
         ("sum-00…", "sum-00\\"),
         ("the cap …", "the cap.."),
-        ("nodus › campaigns · 3", "nodus > campaigns - 3"),
+        ("nodus › campaigns · 3", "nodus / campaigns - 3"),
         ("✓ Correct ✗ Incorrect", "+ Correct X Incorrect"),
         ("Zürich, naïve, ﬁ", "Zurich, naive, ?"),
         ("日本語x", "??????x"),
@@ -62,7 +62,8 @@ def test_signs_of_one_column_stay_apart() -> None:
 
 def test_no_sign_of_a_row_stands_for_two_things() -> None:
     # The selected row, what is cut off, a running state, the part of a cell in a bar, what separates, what is queued.
-    signs = ("▌", "…", "►", "▍", "│", "✗", "⋅", "○", "●", "■", "✓", "×")
+    # What runs, crumbs, a folded and an unfolded tool call stand on one screen, too.
+    signs = ("▌", "…", "►", "›", "▸", "▾", "▍", "│", "✗", "⋅", "○", "●", "■", "✓", "×")
     drawn = [ascii_cells(sign) for sign in signs]
     assert len(set(drawn)) == len(signs) - 1, "a pending and a queued case look alike"
     assert ascii_cells("·") not in {ascii_cells(sign) for sign in ("✗", "⋅", "…", "▌")}

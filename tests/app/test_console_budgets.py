@@ -1,5 +1,7 @@
 """The journeys of a person with budgets: see them, be told of a threshold, lose the connection."""
 
+from typing import TypeVar
+
 import pytest
 from budget_records import changed, some_budgets
 from console_driver import console, press, screen_text, settled, wire_text
@@ -10,6 +12,7 @@ from scripted_backend import UNREACHABLE, ScriptedBackend
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.events import Event, EventBatch
 from nodus_tui.contract.phases import GroupPhase, Reason
+from nodus_tui.contract.resources.meta import Resource
 
 
 def world() -> ScriptedBackend:
@@ -56,19 +59,27 @@ async def test_budgets_are_listed_and_the_campaigns_say_that_one_blocks(size: tu
         assert "fleet" in words_of(app)
 
 
+Made = TypeVar("Made", bound=Resource)
+
+
+def of_project(made: Made, project: str) -> Made:
+    return made.model_copy(update={"metadata": made.metadata.model_copy(update={"project": project})})
+
+
 async def test_a_budget_that_blocks_says_what_it_stops_and_what_lets_that_go_on() -> None:
     backend = world()
     blocking = next(name for name, each in backend.budgets.items() if each.status.blocking)
     stopped = {"phase": GroupPhase.STALLED, "reason": Reason.BUDGET_EXCEEDED}
     backend.groups = {
-        each.name: each
-        for each in (
-            group("red", message=f"budget {blocking}: $5.00 of $5.00 is spent", **stopped),
-            group("blue", message="budget watch: $9.00 of $9.00 is spent", **stopped),
-            group("free"),
+        each.name: of_project(each, project)
+        for each, project in (
+            (group("red", message="budget watch: $9.00 of $9.00 is spent", **stopped), "trial"),
+            (group("blue", message=f"budget {blocking}: $5.00 of $5.00 is spent", **stopped), "other"),
+            (group("free"), "trial"),
         )
     }
-    backend.jobs = {"train": job("train", phase="Cancelled", reason="BudgetExceeded", message="a budget stopped it")}
+    stopped_job = job("train", phase="Cancelled", reason="BudgetExceeded", message="a budget stopped it")
+    backend.jobs = {"train": of_project(stopped_job, "trial")}
     async with console(backend, size=(120, 30)) as (app, pilot):
         await press(app, pilot, "B", "slash", *blocking, "enter")
         assert "stops 1 group: red · 1 job: train" in words_of(app)

@@ -78,7 +78,9 @@ async def test_a_backend_that_does_not_answer_leaves_the_figures_with_their_age(
     backend.hardware_lost = UNREACHABLE
     async with console(backend) as (app, pilot):
         await press(app, pilot, "d")
-        assert "The machine cannot be looked at: the scheduler's socket does not answer" in screen_text(app)
+        assert "The machine cannot be read: the scheduler's socket does not answer. It is asked for again by itself." in " ".join(
+            screen_text(app).split()
+        )
         backend.hardware_lost = None
         await looked(app, pilot)
         assert "H100" in screen_text(app)

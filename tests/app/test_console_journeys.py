@@ -478,11 +478,13 @@ async def test_a_run_that_has_not_spoken_says_what_it_waits_for_and_needs() -> N
         await press(app, pilot, *"jjjjjjjjj", "enter")
         shown = screen_text(app)
         assert "Nothing has been said yet." in shown
-        assert "It waits for the group's cap · waits for $0.04 of the group's cap" in shown
-        assert "To start it needs a slot, and $0.06 of the group's cap to set aside." in shown
+        assert " waits  the group's cap · waits for $0.04 of the group's cap" in shown
+        assert "It starts by itself once it has a slot, and its whole cap fits under what the group has left." in shown
         backend.emit(changed("AgentRun", "fleet-0009-a1", 101, of="fleet", phase="Waiting", neededCapUSD="0.0823"))
         await settled(app, pilot)
-        assert "Its next call needs a cap of at least $0.0823; it has $0.06 (e extends it)" in screen_text(app)
+        shown = screen_text(app)
+        assert " waits  its own cap · its next call needs at least $0.0823 (e extends it)" in shown
+        assert (shown.count("$0.0823"), shown.count("$0.06")) == (1, 1), "the cap and what frees it are told once"
 
 
 async def test_tab_in_a_run_says_where_it_leads() -> None:

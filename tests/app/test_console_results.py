@@ -127,7 +127,7 @@ async def test_a_group_that_was_deleted_or_cannot_be_read_says_so() -> None:
     backend.snapshot = refused
     async with console(backend) as (app, pilot):
         await press(app, pilot, *RESULTS)
-        assert "the disk is gone. Esc goes back; opening the results again tries again." in words(app)
+        assert "! The results cannot be read: the disk is gone. Esc goes back; opening the results again tries again." in words(app)
         backend.snapshot = whole
         await press(app, pilot, "escape", "v")
         assert "✗I ✗I ✗I" in screen_text(app)
@@ -260,7 +260,7 @@ async def test_a_comparison_is_made_anew_when_a_group_has_changed(monkeypatch: p
         await until_said(app, pilot, "sum-000")
         del backend.group_answers["careful"]
         backend.emit(changed("AgentGroup", "careful", 102, message="goes on again"))
-        await until_said(app, pilot, "! there is no AgentGroup")
+        await until_said(app, pilot, "! The comparison cannot be read: there is no AgentGroup")
         assert "sum-000" in words(app)
 
 

@@ -93,13 +93,13 @@ async def test_words_are_found_also_in_what_is_folded() -> None:
         seen = set()
         for _hit in range(4):
             await press(app, pilot, "n")
-            assert sum(text.startswith(" ► ") for text in screen_lines(app)) == 1
+            assert sum(text.startswith(" ▌ ") for text in screen_lines(app)) == 1
             seen.add(next(text for text in screen_lines(app) if " of " in text and "for values" in text))
         assert len(seen) == 4
         await press(app, pilot, "p")
         assert "n next hit" in screen_lines(app)[-1]
         await press(app, pilot, "slash", *"sleep 1000", "enter")
-        assert any(text.startswith(" ► ▸ bash  sleep 1000") for text in screen_lines(app))
+        assert any(text.startswith(" ▌ ▸ bash  sleep 1000") for text in screen_lines(app))
         await press(app, pilot, "slash", *"nowhere to be found")
         assert "not found" in screen_text(app)
         await press(app, pilot, "enter")
@@ -185,7 +185,7 @@ async def test_ten_megabytes_open_and_are_gone_through_piece_by_piece() -> None:
         await press(app, pilot, "end")
         assert "x" * 60 in screen_text(app)
         await press(app, pilot, "slash", *"the end of it", "enter")
-        assert "► the end of it" in screen_text(app)
+        assert "▌ the end of it" in screen_text(app)
         await press(app, pilot, "pageup", "pageup", "home")
         assert pane.text.wrapped_pieces < 150
         assert pane.scroll_offset.y == 0

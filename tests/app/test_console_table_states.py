@@ -7,6 +7,8 @@ from console_records import every_kind_of_run, group
 from job_records import job
 from scripted_backend import UNREACHABLE, ScriptedBackend
 
+from nodus_tui.contract.backend import Page
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.screens.catalogue import screen_class
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.views import View, ViewEntry, destinations
@@ -64,3 +66,16 @@ async def test_a_connection_that_is_lost_leaves_the_rows_and_says_that_they_are_
         shown = " ".join(screen_text(app).split())
         assert "fleet" in shown
         assert "what you see is old" in shown
+
+
+async def test_a_sentence_in_place_of_rows_is_shown_whole_in_the_narrowest_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_asked: object) -> Page:
+        raise NodusError(ErrorCode.UNAVAILABLE, "the file of the workspace cannot be read: Input/output error")
+
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    monkeypatch.setattr(backend, "list", broken)
+    async with console(backend, size=(60, 15)) as (app, pilot):
+        await press(app, pilot, "w")
+        shown = " ".join(screen_text(app).split())
+        assert "! The queue cannot be read: the file of the workspace cannot be read: Input/output error." in shown
+        assert "Esc goes back; opening the queue again tries again." in shown

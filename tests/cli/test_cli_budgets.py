@@ -33,7 +33,7 @@ def test_a_budget_is_made_shown_changed_and_deleted(workspace: Workspace, nodus:
     assert "Budget month: $0.00 spent, $100.00 left" in nodus("watch", "--once").stdout
     assert "is a Budget: this is done with groups" in nodus("extend-cap", "month", "2").stderr
     described = nodus("describe", "month").stdout
-    for words in ("project red, team=a", "Notify: nothing is stopped", "50 %, 80 %, 100 %", "a@example.com", "$100.00 left"):
+    for words in ("project red, team=a", "Notify: nothing is stopped", "50%, 80%, 100%", "a@example.com", "$100.00 left"):
         assert words in described
     changed = nodus("apply", "-f", budget(workspace, "50.00", period="Monthly", action="Notify", scope=scope))
     assert "limitUSD: 100.00 → 50.00" in changed.stdout

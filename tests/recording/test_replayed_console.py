@@ -29,7 +29,7 @@ async def until(app: NodusApp, pilot: Pilot[int], holds: Callable[[], bool]) -> 
 def own_lines(app: NodusApp) -> list[str]:
     """The screen without what is told of the recording and of what has just happened: the line of status, and how much is new."""
     lines = screen_lines(app)[: app.screen.query_one("#status").region.y]
-    lines = [line for line in lines if line[1:2] not in ("▶", "■", "‖")]
+    lines = [line for line in lines if line[1:2] not in ("►", "■", "‖")]
     return [re.sub(r"\s+(N \d+ new · )?", " ", lines[0]), *(line for line in lines[1:] if line)]
 
 
@@ -84,7 +84,7 @@ async def test_it_stops_goes_faster_and_back_and_every_view_follows(tmp_path: Pa
         app = NodusApp(backend, start_at="hello")
         async with app.run_test(size=(120, 40)) as pilot:
             await until(app, pilot, lambda: "There is no group hello any more" in screen_text(app))
-            assert f"▶  0:00 / {length // 60}:{length % 60:02}" in screen_text(app)
+            assert f"►  0:00 / {length // 60}:{length % 60:02}" in screen_text(app)
             await press(app, pilot, "P", "greater_than_sign", "greater_than_sign", "less_than_sign")
             await until(app, pilot, lambda: "‖ paused" in screen_text(app))
             assert "2×" in screen_text(app)
@@ -114,7 +114,7 @@ async def test_at_its_end_it_begins_again_where_that_was_wished(tmp_path: Path) 
             await until(app, pilot, lambda: "again and again" in screen_text(app))
             steady.seconds = 500
             app._tick()
-            await until(app, pilot, lambda: "▶  0:00 /" in screen_text(app))
+            await until(app, pilot, lambda: "►  0:00 /" in screen_text(app))
 
 
 async def test_no_key_does_anything_in_a_recording(tmp_path: Path) -> None:

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from nodus_tui.text import width_of
 from nodus_tui.view_state.cells import Span, Tone, cut_line, line, line_width, plain
-from nodus_tui.view_state.figures import bar, clock_text, column_span_text, count_text, exact_span_text, segments, short_usd, span_text
+from nodus_tui.view_state.figures import (
+    bar,
+    clock_text,
+    column_span_text,
+    count_text,
+    exact_span_text,
+    segments,
+    short_usd,
+    shorter_reward_texts,
+    span_text,
+)
 
 NOW = datetime(2026, 3, 14, 14, 3, 10, tzinfo=timezone(timedelta(hours=1)))
 
@@ -126,3 +136,8 @@ def test_spans_of_a_column_have_one_notation_and_growing_ones_move_every_ten_sec
         "1m10s",
         "1h02m",
     ]
+
+
+@pytest.mark.parametrize(("reward", "texts"), [(-0.0667, ("-0.067", "-0.07")), (0.00123, ("0.0012", "0.001")), (1, ("1", "1"))])
+def test_a_reward_in_fewer_digits(reward: float, texts: tuple[str, str]) -> None:
+    assert shorter_reward_texts(reward) == texts

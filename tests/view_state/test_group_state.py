@@ -46,7 +46,7 @@ def test_the_cap_that_frees_a_run_is_rounded_up_the_same_in_its_row_and_in_its_f
     alone = RunState(waiting.name)
     alone.run = waiting
     alone.take_transcript(conversation(waiting.name))
-    assert "needs a cap of at least $0.0745; it has $0.06" in "\n".join(plain(each) for each in alone.silence(NOW))
+    assert "waits  its own cap · its next call needs at least $0.0745 (e extends it)" in [plain(each) for each in alone.facts(120, NOW)]
 
 
 def test_an_event_changes_its_fields_and_keeps_the_others() -> None:

@@ -53,8 +53,8 @@ def test_what_is_gone_leaves_the_rows() -> None:
 def test_figures_that_are_not_renewed_say_how_old_they_are() -> None:
     state = HardwareState()
     state.fail("the socket does not answer")
-    assert plain(state.state_words(NOW)) == "! the socket does not answer"
-    assert "cannot be looked at: the socket does not answer" in plain(state.empty_lines()[0])
+    assert state.state_words(NOW) == (), "where there are no figures, the view says why in their place"
+    assert "cannot be read: the socket does not answer" in plain(state.empty_lines()[0])
     state.take(hardware(), NOW)
     assert state.state_words(NOW) == ()
     assert plain(state.state_words(NOW + timedelta(seconds=7))) == "! These figures are 7s old"

@@ -14,7 +14,7 @@ def playback(place: float = 42, *, length: float = 190, speed: float = 4, paused
 
 
 def test_the_line_says_sign_place_bar_speed_and_of_what_as_far_as_they_fit() -> None:
-    assert plain(playback_line(playback(), 120)) == " ▶  0:42 / 3:10 ████▍░░░░░░░░░░░░░░░  4×  recording of local at /here"
+    assert plain(playback_line(playback(), 120)) == " ►  0:42 / 3:10 ████▍░░░░░░░░░░░░░░░  4×  recording of local at /here"
     assert plain(playback_line(playback(paused=True), 120)).startswith(" ‖ paused  0:42")
     assert plain(playback_line(playback(190), 120)).startswith(" ■ ended  3:10 / 3:10 ████████████████████ ")
     assert "4×, again and again" in plain(playback_line(playback(190, loops=True), 120))

@@ -125,7 +125,7 @@ def test_words_are_found_in_what_is_folded_too() -> None:
     assert "test_case_07" in plain(lines[reading.line_of_hit(lines, nth)])
     painted = reading.painted(lines[reading.line_of_hit(lines, nth)], here=True)
     assert [span.text for span in painted if span.tone is Tone.MARK] == ["test_case_07"]
-    assert plain(painted).startswith("► ")
+    assert plain(painted).startswith("▌ ")
     assert reading.go_to_hit(1) == found
     reading.search("")
     assert (reading.hits, reading.go_to_hit(0)) == ((), None)

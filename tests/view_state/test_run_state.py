@@ -103,3 +103,23 @@ def test_the_time_of_a_run_that_rests_stands_still() -> None:
     assert run_seconds(rested, NOW) == run_seconds(rested, NOW + timedelta(days=1)) == 180
     going = run(1, started_at=NOW - timedelta(minutes=1), phase=RunPhase.RUNNING)
     assert run_seconds(going, NOW) == 60
+
+
+def test_a_call_under_way_is_as_exact_as_those_that_ended() -> None:
+    ended = conversation("x").calls[0]
+    took = next(column for column in CALL_COLUMNS if column.key == "took")
+    for seconds, told in ((0.4, "0.4s"), (12.34, "12.3s"), (59.99, "1m00s"), (83, "1m20s")):
+        begun = ended.model_copy(update={"ended_at": None, "started_at": NOW - timedelta(seconds=seconds)})
+        assert plain(took.cell(begun, NOW)) == told
+
+
+def test_a_run_at_its_cap_names_the_amount_and_no_key_that_is_not_offered() -> None:
+    item = run(
+        1, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED, needed_cap_usd=usd("0.0641"), message="its next call may cost $0.02"
+    )
+    state = RunState(item.name, lambda _action: "")
+    state.run = item
+    state.take_transcript(conversation(item.name))
+    told = "\n".join(texts((*state.facts(120, NOW), *state.silence())))
+    assert "waits  its own cap · its next call needs at least $0.0641\n" in told
+    assert "may cost" not in told

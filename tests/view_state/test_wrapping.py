@@ -11,7 +11,7 @@ from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
 from nodus_tui.view_state.estimates import Basis, estimate_lines
 from nodus_tui.view_state.spec_checks import cost_line
-from nodus_tui.view_state.wrapping import clipped, indent_of, wrapped
+from nodus_tui.view_state.wrapping import clipped, flowed, indent_of, wrapped
 
 
 def texts(lines: tuple[Line, ...]) -> list[str]:
@@ -128,3 +128,12 @@ def test_room_for_all_is_not_told_where_no_run_could_make_a_call() -> None:
     assert "room for every case" not in shown
     assert "but none could make a call" in estimate_text(waits)
     assert "each run would wait at its own cap" in plain(cost_line((waits,)))
+
+
+def test_items_flow_and_none_is_broken() -> None:
+    items = [Span(text) for text in ("✓ Correct", "✗ Incorrect", "? Invalid", "! Infra fail")]
+    assert [plain(each) for each in flowed(Span("verdicts  "), items, 33)] == [
+        "verdicts  ✓ Correct  ✗ Incorrect",
+        "          ? Invalid  ! Infra fail",
+    ]
+    assert [plain(each) for each in flowed(Span("verdicts  "), items[:2], 12)] == ["verdicts  ✓ Correct", "          ✗ Incorrect"]

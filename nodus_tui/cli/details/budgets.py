@@ -20,7 +20,7 @@ def pairs(budget: Budget) -> list[tuple[str, str]]:
         ("Scope", scope_text(budget)),
         ("Limit", f"{display_usd(spec.limit_usd)}, on models, sandboxes and jobs together"),
         ("At the limit", f"{spec.action}: {action}"),
-        ("Thresholds", ", ".join(f"{percent} %" for percent in spec.thresholds)),
+        ("Thresholds", ", ".join(f"{percent}%" for percent in spec.thresholds)),
         ("Notices", "\n".join(["the scheduler's log", *notify])),
     ]
     if status is None:
@@ -32,6 +32,6 @@ def pairs(budget: Budget) -> list[tuple[str, str]]:
         ("Used", f"{plain(used_bar(budget, _BAR_CELLS))} {used_text(budget)}"),
         ("Spent", f"{display_usd(status.spent_usd)}; {display_usd(status.left_usd)} left"),
         ("Blocking", f"yes: {status.message}" if status.blocking else "no"),
-        ("Told", ", ".join(f"{percent} %" for percent in status.thresholds_told)),
+        ("Told", ", ".join(f"{percent}%" for percent in status.thresholds_told)),
         ("Updated", time_text(status.updated_at)),
     ]

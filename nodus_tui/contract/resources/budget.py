@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.resources.hardware import Command
-from nodus_tui.contract.resources.meta import Name, Resource
+from nodus_tui.contract.resources.meta import Metadata, Name, Resource
 from nodus_tui.contract.wording import quoted
 
 _ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@[\w.-]+")
@@ -43,6 +43,11 @@ class BudgetScope(ContractModel):
     project: Name | None = None
     """Absent means every project."""
     selector: Selector | None = None
+
+    def covers(self, metadata: Metadata) -> bool:
+        """Whether what has this project and these labels counts under it."""
+        wanted = self.selector.match_labels if self.selector is not None else {}
+        return (self.project is None or self.project == metadata.project) and wanted.items() <= metadata.labels.items()
 
 
 class BudgetNotify(ContractModel):

@@ -22,6 +22,8 @@ LOOK_SECONDS = 1.0
 """How often the backend is asked while this view is in front."""
 
 _DETAIL_LINES = 3
+_MOST_DETAIL_LINES = 10
+"""Where neither table needs them."""
 _LEAST_PROCESSES = 4
 """Lines that the processes keep however many devices there are: titles and three of them."""
 _OTHER_LINES = 5
@@ -126,9 +128,15 @@ class GpusScreen(RowsScreen):
         self.devices.show(now)
         self._share_height()
         row = self.devices.cursor_item
-        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row, now), width, _DETAIL_LINES))
+        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row, now), width, self._detail_lines))
         self.processes.show_empty((line(muted("No process is on a device.")),))
         self.processes.show(now)
+
+    @property
+    def _detail_lines(self) -> int:
+        """How many lines the selected device is told in at most."""
+        tables = len(self.state.devices) + 1 + max(_LEAST_PROCESSES, len(self.state.processes) + 2)
+        return max(_DETAIL_LINES, min(_MOST_DETAIL_LINES, self.size.height - _OTHER_LINES - tables))
 
     def _share_height(self) -> None:
         """The devices take the lines that they need; the processes have the rest."""

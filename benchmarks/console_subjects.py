@@ -8,7 +8,6 @@ CHANGES and BATCHES are a second. READY and REPORT are files that are written: w
 """
 
 import asyncio
-import gc
 import json
 import random
 import sys
@@ -47,7 +46,6 @@ def _rows(rows: int, changes: int, batches: int, report: Path) -> None:
     from console_records import NOW, group, run  # noqa: PLC0415
     from scripted_backend import ScriptedBackend  # noqa: PLC0415
 
-    from nodus_tui.cli.main import GARBAGE_AFTER  # noqa: PLC0415
     from nodus_tui.contract.events import Event, EventBatch  # noqa: PLC0415
     from nodus_tui.contract.phases import RunPhase  # noqa: PLC0415
     from nodus_tui.opening import show_console  # noqa: PLC0415
@@ -78,8 +76,6 @@ def _rows(rows: int, changes: int, batches: int, report: Path) -> None:
 
     runs = [run(case, phase=RunPhase.RUNNING, started_at=NOW, task=f"sum-{case:05d}") for case in range(rows)]
     backend = Changing([group()], runs)
-    # As the installed command has it.
-    gc.set_threshold(GARBAGE_AFTER)
     began = time.perf_counter()
     asyncio.run(show_console(backend))
     report.write_text(json.dumps({"changes_per_second": backend.taken / (time.perf_counter() - began)}), encoding="utf-8")

@@ -21,14 +21,14 @@ from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
 from nodus_tui.contract.actions import ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
+from nodus_tui.contract.backend import Page, Query
+from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Reason
+from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.regular_files import read_regular
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS
-from nodus_tui.contract.scheduler_view import LOG_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from local_backend.scheduling.scheduler import Scheduler
     from local_backend.working import Working
     from nodus_tui.contract.actions import Action
-    from nodus_tui.contract.backend import Backend, BackendOptions, ModelFact
+    from nodus_tui.contract.backend import Backend, BackendOptions
+    from nodus_tui.contract.backend_info import ModelFact
     from nodus_tui.contract.environment_check import GoldCase
     from nodus_tui.contract.environment_tasks import TaskPage
     from nodus_tui.contract.estimates import Estimate, KindEstimate

@@ -22,7 +22,8 @@ from textual.worker import WorkerCancelled, WorkerFailed
 from nodus_tui.appearance import Appearance
 from nodus_tui.connect import chosen_way
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.contract.backend import Backend, BackendInfo, Linked
+from nodus_tui.contract.backend import Backend, Linked
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed

@@ -8,6 +8,8 @@ the collector's own turns then see only what came since.
 import gc
 import time
 
+GARBAGE_AFTER = 20_000
+"""New objects after which the collector takes a turn of its own: a pause that nobody sees."""
 QUIET_SECONDS = 1.0
 """So long no key was pressed when all is looked through."""
 _SHARE = 0.003
@@ -32,6 +34,7 @@ class Tidying:
 
     def begin(self) -> None:
         """The start is over."""
+        gc.set_threshold(GARBAGE_AFTER)
         gc.enable()
 
     def look(self, now: float, last_key: float) -> None:

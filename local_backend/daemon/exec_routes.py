@@ -17,7 +17,8 @@ from local_backend.daemon.streaming import with_pauses
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode
 from nodus_tui.contract.http import BYTES_TYPE, IDEMPOTENCY_HEADER
-from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
+from nodus_tui.contract.portions import OUTPUT_SECONDS
+from nodus_tui.contract.sandbox_exec import ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
 
 _BEAT_SECONDS = 2.0
 """An answer with nothing in it begins after so long, so that the client knows that it was heard."""

@@ -8,7 +8,8 @@ from local_backend.daemon.answers import answer
 from local_backend.daemon.presence import Presence
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage
-from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, LOG_BYTES, SMALLEST_LOG_BYTES, SchedulerView
+from nodus_tui.contract.portions import LOG_BYTES
+from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, SMALLEST_LOG_BYTES, SchedulerView
 
 _LARGEST_PLACE = 2**63 - 1
 

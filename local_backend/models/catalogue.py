@@ -13,7 +13,7 @@ from local_backend.models.default_families import DEFAULT_FAMILIES
 from local_backend.models.endpoints import checked_base_url, is_public, public_key_variable, public_url
 from local_backend.models.price_database import PriceUnknownError, database_price
 from local_backend.models.prices import ResolvedPrice, configured_price, free_price
-from nodus_tui.contract.backend import ModelFact
+from nodus_tui.contract.backend_info import ModelFact
 from nodus_tui.contract.configuration import Configuration, ModelEntry, SimulatedBehaviour
 from nodus_tui.contract.errors import ErrorCode, NodusError
 

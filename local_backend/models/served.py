@@ -6,7 +6,7 @@ from typing import Protocol
 
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.prices import free_price
-from nodus_tui.contract.backend import ModelFact
+from nodus_tui.contract.backend_info import ModelFact
 from nodus_tui.contract.money import display_usd, usd_from_nano
 from nodus_tui.contract.resources.job import Serving
 

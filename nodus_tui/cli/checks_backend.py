@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from nodus_tui.cli.checks import Check, Level
 from nodus_tui.cli.session import opened
-from nodus_tui.contract.backend import BackendInfo, ModelFact
+from nodus_tui.contract.backend_info import BackendInfo, ModelFact
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.evaluation import HARNESS, EvaluationFact
 from nodus_tui.contract.hardware_view import HardwareView

@@ -17,7 +17,8 @@ from nodus_tui.cli.signals import StopRequest, stop_on_signals
 from nodus_tui.cli.sweep_texts import pool_name, rate_text, sweep_results_text
 from nodus_tui.cli.waiting import GRACE_SECONDS, WaitOptions
 from nodus_tui.contract.actions import Action, ApplyOutcome, PauseSweep, ResumeSweep, RetryCells
-from nodus_tui.contract.backend import Backend, BackendInfo
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.contract.phases import GroupPhase

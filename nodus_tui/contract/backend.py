@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.environment_check import GoldRecord
-from nodus_tui.contract.evaluation import EvaluationFact
+from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS
-from nodus_tui.contract.sandboxes import SandboxEngineFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES
 
 if TYPE_CHECKING:
     from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.backend_info import BackendInfo
     from nodus_tui.contract.environment_check import GoldCase
     from nodus_tui.contract.environment_tasks import TaskPage
     from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -62,70 +59,6 @@ class Page(ContractModel):
 
     items: tuple[Resource, ...]
     next_after: str = ""
-
-
-class ModelFact(ContractModel):
-    """One family of the model catalogue, as people need to see it. No key is in it."""
-
-    family: str
-    provider: str
-    name: str
-    base_url: str = ""
-    price: str
-    """In words: `$0.80 in, $4.00 out a million tokens`, `free`, or why it is unknown."""
-    price_source: str = ""
-    usable: bool
-    problem: str = ""
-    """Why it cannot be used, and what to do; empty when it can."""
-    missing_key: str = ""
-    """The environment variable that lacks for it, where that is the problem: the same one may lack for several families."""
-    simulated: bool = False
-
-
-class EnvironmentFact(ContractModel):
-    """One environment that comes with the backend."""
-
-    name: str
-    version: str
-    description: str
-    splits: tuple[str, ...]
-    tasks: int | None
-    """Tasks of one seed in each split; null where there is no end."""
-    source: str
-    problem: str = ""
-    """Why it cannot be used here, and what to do; empty when it can."""
-    grader: str = ""
-    """How answers are judged, in a few words."""
-    in_sandbox: bool = False
-    """Whether judging needs sandboxes."""
-
-
-class BackendInfo(ContractModel):
-    """What a backend says of itself."""
-
-    name: str
-    version: str
-    workspace: str
-    scheduling: bool
-    """Whether this process runs the workspace's scheduler."""
-    scheduler_elsewhere: bool
-    """Whether another process does."""
-    can_stop_groups: bool = False
-    """Whether `stop_work` with groups reaches whoever works on them, so that what one command launched can be stopped by it alone."""
-    models: tuple[ModelFact, ...] = ()
-    environments: tuple[EnvironmentFact, ...] = ()
-    """The catalogue's; those that users applied are listed as resources."""
-    gold_checks: tuple[GoldRecord, ...] = ()
-    """The last check of each environment that was checked here."""
-    sandbox: SandboxEngineFact | None = None
-    """Which engine makes sandboxes; null where nobody has looked yet."""
-    sandboxes_running: int = 0
-    """Those of this workspace that run now."""
-    evaluation: EvaluationFact | None = None
-    """What TrainingJobs run with; null where nobody has looked."""
-    notes: tuple[str, ...] = ()
-    role: Literal["viewer", "operator"] = "operator"
-    """What the one who asks may do: a viewer looks, checks and estimates; an operator acts."""
 
 
 class Backend(Protocol):

@@ -21,9 +21,6 @@ WINDOW_BYTES = 1 << 20
 INPUT_BYTES = 1 << 20
 """At most so many bytes are typed or fed at once."""
 
-OUTPUT_SECONDS = 30.0
-"""An answer with output ends after so long at the latest; then it is asked on."""
-
 GONE_SECONDS = 60.0
 """A session for which nobody has asked for so long is ended."""
 

@@ -4,8 +4,6 @@ from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel, UTCTime
 
-LOG_BYTES = 65_536
-"""Of the log in one answer, unless more or less is asked for."""
 LARGEST_LOG_BYTES = 1 << 20
 SMALLEST_LOG_BYTES = 4
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 from pydantic import JsonValue
 
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import Backend, BackendInfo, Linked, LinkState, Page, Query
+from nodus_tui.contract.backend import Backend, Linked, LinkState, Page, Query
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import NodusError

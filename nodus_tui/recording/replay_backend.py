@@ -9,20 +9,22 @@ from typing import Any, NoReturn, Self
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from nodus_tui.contract.backend import BackendInfo, Page, Query
+from nodus_tui.contract.backend import Page, Query
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
 from nodus_tui.contract.playback import Playback
+from nodus_tui.contract.portions import LOG_BYTES
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.sandboxes import FileEntry, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
+from nodus_tui.contract.scheduler_view import SchedulerView
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.recording.answers import RecordedAnswers
 from nodus_tui.recording.clock import ReplayClock

@@ -9,16 +9,9 @@ import uuid
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from pydantic import ValidationError
-
-from nodus_tui.contract.backend import BackendInfo, LinkState, Page, Query
-from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE
-from nodus_tui.contract.resources.registry import KINDS
-from nodus_tui.contract.sandbox_exec import OUTPUT_SECONDS, ExecRequest, ExecSession, ExecTaken
-from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
+from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.remote.channel import READ_SECONDS, Channel, Revive, Silent
 
 if TYPE_CHECKING:
@@ -26,6 +19,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.backend import LinkState, Page, Query
+    from nodus_tui.contract.backend_info import BackendInfo
     from nodus_tui.contract.environment_check import GoldCase
     from nodus_tui.contract.environment_tasks import TaskPage
     from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -35,28 +30,15 @@ if TYPE_CHECKING:
     from nodus_tui.contract.resources.job import JobLog
     from nodus_tui.contract.resources.meta import Resource
     from nodus_tui.contract.results import GroupResults
-    from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecSignal, TerminalShape
+    from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
+    from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
+    from nodus_tui.contract.scheduler_view import SchedulerView
     from nodus_tui.contract.spec_loading.bundle import SpecBundle
     from nodus_tui.contract.sweep_results import SweepResults
     from nodus_tui.remote.address import Address
     from nodus_tui.remote.wire import Params
 
 _JSON = "application/json"
-
-
-class _RawPage(ContractModel):
-    """A page whose items are read by their kind."""
-
-    items: tuple[dict[str, object], ...]
-    next_after: str = ""
-
-
-class _Sandboxes(ContractModel):
-    sandboxes: tuple[SandboxFact, ...]
-
-
-class _Files(ContractModel):
-    files: tuple[FileEntry, ...]
 
 
 class RemoteBackend:
@@ -104,6 +86,8 @@ class RemoteBackend:
         return self._resource(kind, await self._channel.get_bytes(f"/resources/{_segment(kind)}/{_segment(name)}"))
 
     def _resource(self, kind: str, text: bytes) -> Resource:
+        from nodus_tui.contract.resources.registry import KINDS  # noqa: PLC0415 - see above
+
         model = KINDS.get(kind)
         if model is None:
             raise NodusError.not_found("kind", kind)
@@ -111,15 +95,17 @@ class RemoteBackend:
 
     async def list(self, kind: str, query: Query | None = None) -> Page:
         """Resources of a kind."""
+        from nodus_tui.contract.backend import Page, Query  # noqa: PLC0415 - see above
+        from nodus_tui.contract.resources.registry import KINDS  # noqa: PLC0415 - see above
+        from nodus_tui.remote.pages import RawPage  # noqa: PLC0415 - see above
+
         if kind not in KINDS:
             return Page(items=())
         asked = (query or Query()).to_document()
         params = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in asked.items() if value != ""]
-        raw = await self._channel.get(_RawPage, f"/resources/{_segment(kind)}", params)
-        try:
-            return Page(items=tuple(KINDS[kind].model_validate(item) for item in raw.items), next_after=raw.next_after)
-        except ValidationError as error:
-            raise self._channel.not_understood(error) from error
+        raw = await self._channel.get(RawPage, f"/resources/{_segment(kind)}", params)
+        items = tuple(self._channel.checked(KINDS[kind], item) for item in raw.items)
+        return Page(items=items, next_after=raw.next_after)
 
     async def results(self, group: str) -> GroupResults:
         """The results of a group as they stand."""
@@ -171,6 +157,8 @@ class RemoteBackend:
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """What the backend there is. From here its scheduler is always another process's."""
+        from nodus_tui.contract.backend_info import BackendInfo  # noqa: PLC0415 - see above
+
         told = await self._channel.get(BackendInfo, "/info", [("probe", "true")] if probe else [])
         elsewhere = told.scheduling or told.scheduler_elsewhere
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
@@ -183,17 +171,26 @@ class RemoteBackend:
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on the machine there."""
-        return (await self._channel.get(_Sandboxes, "/sandboxes")).sandboxes
+        from nodus_tui.remote.listings import Sandboxes  # noqa: PLC0415 - see above
+
+        return (await self._channel.get(Sandboxes, "/sandboxes")).sandboxes
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove those of dead owners there."""
+        from nodus_tui.contract.sandboxes import ReapOutcome  # noqa: PLC0415 - see above
+
         return await self._channel.post(ReapOutcome, "/sandboxes/reap", key=_new_key())
 
     async def files(self, run: str) -> tuple[FileEntry, ...]:
         """The files in a run's work folder."""
         if not run:
             raise NodusError.not_found("AgentRun", run)
-        return (await self._channel.get(_Files, f"/runs/{_segment(run)}/files")).files
+        return await self._files(f"/runs/{_segment(run)}/files")
+
+    async def _files(self, path: str) -> tuple[FileEntry, ...]:
+        from nodus_tui.remote.listings import Files  # noqa: PLC0415 - see above
+
+        return (await self._channel.get(Files, path)).files
 
     def read_file(self, run: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
@@ -214,7 +211,7 @@ class RemoteBackend:
         """The outputs of a job that has ended."""
         if not job:
             raise NodusError.not_found("Job", job)
-        return (await self._channel.get(_Files, f"/jobs/{_segment(job)}/files")).files
+        return await self._files(f"/jobs/{_segment(job)}/files")
 
     def read_job_file(self, job: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
@@ -224,6 +221,8 @@ class RemoteBackend:
 
     async def exec_start(self, sandbox: str, request: ExecRequest, *, request_id: str = "") -> ExecSession:
         """Start a command in a Sandbox there."""
+        from nodus_tui.contract.sandbox_exec import ExecSession  # noqa: PLC0415 - see above
+
         if not sandbox:
             raise NodusError.not_found("Sandbox", sandbox)
         body = request.model_dump_json(by_alias=True)
@@ -241,6 +240,8 @@ class RemoteBackend:
 
     async def exec_input(self, sandbox: str, session: str, data: bytes, *, offset: int, end: bool = False) -> ExecTaken:
         """Feed a command, or type on its terminal."""
+        from nodus_tui.contract.sandbox_exec import ExecTaken  # noqa: PLC0415 - see above
+
         params = [("offset", str(offset)), *([("end", "true")] if end else [])]
         address = f"{_session(sandbox, session)}/input"
         return await self._channel.post(ExecTaken, address, params, body=data, media=BYTES_TYPE, key=_new_key())
@@ -258,7 +259,7 @@ class RemoteBackend:
         """The files in a Sandbox's work folder."""
         if not sandbox:
             raise NodusError.not_found("Sandbox", sandbox)
-        return (await self._channel.get(_Files, f"/sandboxes/{_segment(sandbox)}/files")).files
+        return await self._files(f"/sandboxes/{_segment(sandbox)}/files")
 
     def read_sandbox_file(self, sandbox: str, path: str) -> AsyncIterator[bytes]:
         """The bytes of one of them, as they come."""
@@ -284,6 +285,8 @@ class RemoteBackend:
 
     async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
         """Who does the work there, and its log."""
+        from nodus_tui.contract.scheduler_view import SchedulerView  # noqa: PLC0415 - see above
+
         return await self._channel.get(SchedulerView, "/scheduler", [("after", str(after)), ("limit", str(limit))])
 
     async def stop_work(self, *, grace_seconds: float, groups: tuple[str, ...] = ()) -> None:

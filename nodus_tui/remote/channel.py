@@ -134,6 +134,13 @@ class Channel:
         except ValidationError as error:
             raise self.not_understood(error) from error
 
+    def checked(self, kind: type[Answer], part: object) -> Answer:
+        """A part of an answer as a value. Raises as `read`."""
+        try:
+            return kind.model_validate(part)
+        except ValidationError as error:
+            raise self.not_understood(error) from error
+
     def not_understood(self, error: ValidationError) -> NodusError:
         """The error for an answer that is none of the contract's."""
         place = ".".join(str(part) for part in error.errors()[0]["loc"]) or "its text"

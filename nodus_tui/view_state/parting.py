@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nodus_tui.contract.backend import BackendInfo
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.text import safe_text
 
 

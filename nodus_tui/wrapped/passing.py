@@ -5,28 +5,21 @@ from decimal import Decimal
 from typing import Self
 
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import Backend, BackendInfo, Page, Query
+from nodus_tui.contract.backend import Backend, Page, Query
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView
+from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.results import GroupResults
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
+from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerView
+from nodus_tui.contract.scheduler_view import SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
 

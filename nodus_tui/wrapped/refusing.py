@@ -7,16 +7,8 @@ from typing import Any, NoReturn
 from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
+from nodus_tui.contract.portions import OUTPUT_SECONDS
+from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
 from nodus_tui.contract.sandboxes import ReapOutcome
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 

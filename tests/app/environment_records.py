@@ -5,7 +5,7 @@ from datetime import timedelta
 from console_records import NOW, group
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.backend import EnvironmentFact
+from nodus_tui.contract.backend_info import EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
 from nodus_tui.contract.environment_tasks import TaskView
 from nodus_tui.contract.phases import Verdict

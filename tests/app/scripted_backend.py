@@ -8,13 +8,15 @@ from typing import Literal, Self
 from console_records import NOW, conversation
 
 from nodus_tui.contract.actions import Action, ActionOutcome, AppliedDocument, ApplyOutcome
-from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
+from nodus_tui.contract.backend import Page, Query
+from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
 from nodus_tui.contract.environment_tasks import TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, MachineFact
+from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.contract.resources.budget import Budget
@@ -25,18 +27,9 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.results import GroupResults
-from nodus_tui.contract.sandbox_exec import (
-    OUTPUT_SECONDS,
-    ExecEnd,
-    ExecPiece,
-    ExecRequest,
-    ExecSession,
-    ExecSignal,
-    ExecTaken,
-    TerminalShape,
-)
+from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
 from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxFact
-from nodus_tui.contract.scheduler_view import LOG_BYTES, SchedulerFacts, SchedulerLog, SchedulerView
+from nodus_tui.contract.scheduler_view import SchedulerFacts, SchedulerLog, SchedulerView
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 from nodus_tui.contract.sweep_results import SweepResults
 from nodus_tui.view_state.folding import group_after, run_after

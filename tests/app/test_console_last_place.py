@@ -14,7 +14,7 @@ from worlds import job_world
 
 from nodus_tui.app import NodusApp
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.contract.backend import BackendInfo
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.last_places import LastPlaces, Place
 from nodus_tui.screens.base import ViewScreen

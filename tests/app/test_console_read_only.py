@@ -10,7 +10,7 @@ from console_stops import STOPS
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.app import NodusApp
-from nodus_tui.contract.backend import BackendInfo
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.view_state.key_actions import action_by_id, actions_of, refusal
 from nodus_tui.widgets.key_bar import key_line

@@ -10,7 +10,8 @@ from cli_workspace import Workspace
 from click.testing import Result
 
 from nodus_tui.cli import session
-from nodus_tui.contract.backend import BackendInfo, EnvironmentFact, Page, Query
+from nodus_tui.contract.backend import Page, Query
+from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Verdict

@@ -16,7 +16,7 @@ from click.testing import Result
 import nodus_tui.cli.verbs.get as get_verb
 from nodus_tui.cli.checks_backend import model_checks
 from nodus_tui.cli.verbs.doctor import check_lines
-from nodus_tui.contract.backend import ModelFact
+from nodus_tui.contract.backend_info import ModelFact
 
 Nodus = Callable[..., Result]
 

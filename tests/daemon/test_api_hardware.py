@@ -13,7 +13,8 @@ from console_records import group
 
 from local_backend.daemon.access import Role
 from local_backend.daemon.server import TcpListen
-from nodus_tui.contract.backend import Backend, BackendInfo
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView, MachineFact, MigDevice
 

@@ -11,7 +11,8 @@ from api_place import YAML, ApiPlace, agent, document, environment, group, over_
 
 from local_backend.daemon.server import Served
 from nodus_tui.contract.actions import ActionOutcome, ApplyOutcome
-from nodus_tui.contract.backend import Backend, BackendInfo
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import ErrorCode, Problem
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.http import BUNDLE_TYPE, IDEMPOTENCY_HEADER, PROBLEM_TYPE, VERSION_HEADER

@@ -21,7 +21,8 @@ from api_place import ApiPlace, over_socket, over_tcp
 from local_backend.daemon import connections
 from local_backend.daemon.access import Role
 from local_backend.daemon.server import Served, TcpListen, serving
-from nodus_tui.contract.backend import Backend, BackendInfo
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 

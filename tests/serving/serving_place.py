@@ -12,7 +12,8 @@ from engine_place import NUMBERS, environment, group
 from engine_place import agent as agent_document
 from job_place import job_now, until
 
-from nodus_tui.contract.backend import Backend, ModelFact
+from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.backend_info import ModelFact
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.job import JobStatus, ServingStatus
 from nodus_tui.contract.spec_loading.bundle import SpecBundle

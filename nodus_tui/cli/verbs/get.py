@@ -1,5 +1,9 @@
 """`get`: resources of a kind, or one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from nodus_tui.cli.failures import say
@@ -8,8 +12,12 @@ from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, tabl
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.targets import KIND_NAMES, all_of, split_target
-from nodus_tui.contract.backend import Backend, BackendInfo, Query
-from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.contract.backend import Query
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.backend import Backend
+    from nodus_tui.contract.backend_info import BackendInfo
+    from nodus_tui.contract.resources.meta import Resource
 
 
 @click.command("get")

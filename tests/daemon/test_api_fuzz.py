@@ -1,10 +1,12 @@
 """Property-based tests from the OpenAPI document: whatever is sent, the answer is one that the document names, and never a failure.
 
-The application is asked directly, and once over real TCP; behind it is a real backend with a simulated model.
+The application is asked directly, and then the server over real TCP; behind both is a real backend with a simulated model. The requests
+of an operation are made by its test and not when tests are collected, which every worker does for all of them.
 """
 
 import asyncio
 import threading
+import unittest
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -13,8 +15,12 @@ import httpx2
 import pytest
 import schemathesis
 from api_place import ApiPlace, agent, group, yaml
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, reject, settings
 from schemathesis.checks import CheckContext
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.generation.hypothesis import builder
+from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.schemas import APIOperation, BaseSchema
 
 from local_backend.daemon.access import AccessPolicy, Caller, Limits, Role
 from local_backend.daemon.api import create_app
@@ -110,42 +116,68 @@ def no_failure(_: CheckContext, response: schemathesis.Response, __: schemathesi
         assert Problem.model_validate_json(response.content).status == response.status_code
 
 
-def _settings(examples: int) -> Callable[[Any], Any]:
-    health = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-    return settings(max_examples=examples, deadline=None, suppress_health_check=health, derandomize=True, database=None)
+def operations(schema: BaseSchema) -> pytest.MarkDecorator:
+    """A test for each operation."""
+    return pytest.mark.parametrize("operation", [each.ok() for each in schema.get_all_operations()], ids=lambda each: each.label)
 
 
-@OTHERS.parametrize()
-@_settings(30)
-def test_the_application_answers_everything_as_documented(case: schemathesis.Case, parts: Parts) -> None:
-    case.validate_response(parts.asked_directly(case), checks=[no_failure, *CHECKS])
+LEFT_OUT = (
+    builder.InvalidHeadersExampleMark,
+    builder.InvalidRegexMark,
+    builder.MissingPathParameters,
+    builder.NonSerializableMark,
+    builder.UnsatisfiableExampleMark,
+    builder.UnserializablePayloadMark,
+)
+"""What says that a part of an operation could not be asked for."""
 
 
-@SPECS.parametrize()
-@_settings(20)
-def test_the_application_answers_any_spec_as_documented(case: schemathesis.Case, parts: Parts) -> None:
-    case.validate_response(parts.asked_directly(case), checks=[no_failure, *CHECKS])
+def for_cases(operation: APIOperation, examples: int, holds: Callable[[schemathesis.Case], None]) -> None:
+    """Ask for everything at an edge of the operation's document, unless its schema leaves that out, and for so many things at random."""
+
+    def case_by_case(case: schemathesis.Case) -> None:
+        try:
+            holds(case)
+        except httpx2.InvalidURL:  # Longer than any client sends.
+            reject()
+
+    health = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large]
+    known = settings(max_examples=examples, deadline=None, suppress_health_check=health, derandomize=True, database=None)
+    config = operation.schema.config
+    test = build_operation_test(
+        config=config, operation=operation, test_func=known(case_by_case), given_kwargs={}, feedback=FeedbackSources()
+    )
+    try:
+        test()
+    except unittest.SkipTest as nothing:
+        pytest.fail(f"nothing could be asked: {nothing}")
+    assert not [mark for mark in LEFT_OUT if mark.is_set(test)]
 
 
-@OTHERS.parametrize()
-@_settings(8)
-def test_the_server_answers_everything_as_documented(case: schemathesis.Case, parts: Parts) -> None:
-    headers = {"Authorization": f"Bearer {parts.token}"}
-    case.call_and_validate(base_url=parts.url, headers=headers, checks=[no_failure, *CHECKS])
+def ask_both(case: schemathesis.Case, parts: Parts) -> None:
+    """The application, and the server over TCP."""
+    checks = [no_failure, *CHECKS]
+    case.validate_response(parts.asked_directly(case), checks=checks)
+    case.call_and_validate(base_url=parts.url, headers={"Authorization": f"Bearer {parts.token}"}, checks=checks)
 
 
-@SPECS.parametrize()
-@_settings(3)
-def test_the_server_answers_any_spec_as_documented(case: schemathesis.Case, parts: Parts) -> None:
-    headers = {"Authorization": f"Bearer {parts.token}"}
-    case.call_and_validate(base_url=parts.url, headers=headers, checks=[no_failure, *CHECKS])
+@operations(OTHERS)
+def test_everything_is_answered_as_documented(operation: APIOperation, parts: Parts) -> None:
+    for_cases(operation, 30, lambda case: ask_both(case, parts))
 
 
-@SCHEMA.include(path=STREAMS).parametrize()
-@_settings(30)
-def test_a_stream_opens_or_is_refused_as_documented(case: schemathesis.Case, parts: Parts) -> None:
-    asked = case.as_transport_kwargs(base_url=parts.url, headers={"Authorization": f"Bearer {parts.token}"})
-    known = {name: asked[name] for name in ("method", "url", "params") if asked.get(name) is not None}
-    with httpx2.stream(**known, headers=_latin(asked["headers"])) as response:
-        assert response.status_code < 500
-        assert response.status_code == 200 or Problem.model_validate_json(response.read()).status == response.status_code
+@operations(SPECS)
+def test_any_spec_is_answered_as_documented(operation: APIOperation, parts: Parts) -> None:
+    for_cases(operation, 20, lambda case: ask_both(case, parts))
+
+
+@operations(SCHEMA.include(path=STREAMS))
+def test_a_stream_opens_or_is_refused_as_documented(operation: APIOperation, parts: Parts) -> None:
+    def opens(case: schemathesis.Case) -> None:
+        asked = case.as_transport_kwargs(base_url=parts.url, headers={"Authorization": f"Bearer {parts.token}"})
+        known = {name: asked[name] for name in ("method", "url", "params") if asked.get(name) is not None}
+        with httpx2.stream(**known, headers=_latin(asked["headers"])) as response:
+            assert response.status_code < 500
+            assert response.status_code == 200 or Problem.model_validate_json(response.read()).status == response.status_code
+
+    for_cases(operation, 30, opens)

@@ -123,8 +123,10 @@ class JobScreen(ViewScreen):
     async def _read(self, tail: LogTail) -> None:
         """Read the log to its end, as long as this view stands."""
         while not tail.ended:
+            # What is there already, or that nothing is, is told without waiting for more.
+            wait_seconds = _WAIT_SECONDS if tail.read else 0
             try:
-                piece = await self.services.backend.job_log(self.job_name, after=tail.place, wait_seconds=_WAIT_SECONDS)
+                piece = await self.services.backend.job_log(self.job_name, after=tail.place, wait_seconds=wait_seconds)
             except NodusError as error:
                 self._problem = error.detail
                 self.show()

@@ -13,6 +13,7 @@ from scripted_backend import ScriptedBackend
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
 from nodus_tui.contract.events import EventBatch
+from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.widgets.text_pane import TextPane
 
 
@@ -76,6 +77,22 @@ async def test_the_log_follows_as_it_grows_and_nothing_in_it_is_obeyed() -> None
             reader.put_nowait(EventBatch(cursor=101, events=(event,)))
         await until_said(app, pilot, "the log is whole")
         assert "Timeout: it was ended at its timeout" in screen_text(app)
+
+
+async def test_a_job_that_has_written_nothing_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = world()
+    answer = backend.job_log
+
+    async def patient(name: str, *, after: int = 0, limit: int = 65_536, wait_seconds: float = 0) -> JobLog:
+        """As of a job that stays silent: whoever waits for output waits."""
+        if wait_seconds:
+            await asyncio.Event().wait()
+        return await answer(name, after=after, limit=limit)
+
+    monkeypatch.setattr(backend, "job_log", patient)
+    async with console(backend) as (app, pilot):
+        await open_job(app, pilot, "state:pending")
+        await until_said(app, pilot, "Nothing is written yet.")
 
 
 async def test_a_server_is_listed_with_its_users_who_are_named_before_it_is_killed() -> None:

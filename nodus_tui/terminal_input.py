@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import selectors
 import signal
 import termios
@@ -11,6 +12,7 @@ from io import TextIOWrapper
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._xterm_parser import XTermParser
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Resize
 from textual.geometry import Size
@@ -20,6 +22,10 @@ from nodus_tui.terminal_changes import Shown
 _BEAT_SECONDS = 0.1
 """How often the parser is asked whether a lone Escape has waited for its rest long enough."""
 _MOST_BYTES = 4096
+_LAST_SECONDS = 2.0
+"""What a terminal that takes nothing is waited for at the end."""
+_MORE_THAN_DRAWN = re.compile(r"\x1b\]|\x1b\[[?<>]|\x07")
+"""What a frame does not have: modes, the clipboard, the bell."""
 _STDERR = 2
 """Where Textual draws."""
 HANGUP_CODE = 129
@@ -29,32 +35,32 @@ HANGUP_CODE = 129
 class _Outlet:
     """The terminal as a file that takes everything, also once it is gone.
 
-    Textual's thread that writes ended by the first refusal, and who had more to write waited for it for ever.
+    Textual's thread that writes ended by the first refusal, and who had more to write waited for it for ever. It is no buffered file of
+    Python's: one that a thread still writes to cannot be left at the end.
     """
 
     def __init__(self, file: TextIOWrapper) -> None:
-        self._file = file
+        self._number = file.fileno()
+        self._encoding = file.encoding
+        self._kept: list[bytes] = []
         self._gone = False
 
     def fileno(self) -> int:
         """The terminal's."""
-        return self._file.fileno()
+        return self._number
 
     def write(self, text: str) -> None:
-        """Send it; nowhere, where there is no terminal any more."""
-        if not self._gone:
-            try:
-                self._file.write(text)
-            except OSError:
-                self._gone = True
+        """Take it, to be sent with the next `flush`."""
+        self._kept.append(text.encode(self._encoding, errors="backslashreplace"))
 
     def flush(self) -> None:
-        """Send what was kept back."""
-        if not self._gone:
-            try:
-                self._file.flush()
-            except OSError:
-                self._gone = True
+        """Send what was taken, as soon as the terminal takes it; nowhere, where there is none any more."""
+        data, self._kept = b"".join(self._kept), []
+        try:
+            while data and not self._gone:
+                data = data[os.write(self._number, data) :]
+        except OSError:
+            self._gone = True
 
 
 class SteadyInput(LinuxDriver):
@@ -62,13 +68,16 @@ class SteadyInput(LinuxDriver):
 
     Textual's own decodes strictly: an é from a Latin-1 terminal, or a click in an old mouse protocol, ended the program with a traceback.
     It asks for the size inside the signal's handler, which the next signal may interrupt: the older size was then told last, and stayed.
-    At SIGCONT it began a second time beside the first, although a terminal that hangs up sends that too.
+    At SIGCONT it began a second time beside the first, although a terminal that hangs up sends that too. A terminal that takes nothing for
+    a while (a link that stands still) held up the whole program; here frames are left out meanwhile, and it is drawn anew afterwards.
     """
 
     _frame: list[str] | None = None
     """The beginning of a frame whose end is still to come."""
     _stands = False
     """Whether the terminal is the console's."""
+    _behind = False
+    """Whether frames were left out, and it is to be drawn anew."""
 
     def start_application_mode(self) -> None:
         """Begin, and hear of new sizes from the event loop, one after the other."""
@@ -80,6 +89,8 @@ class SteadyInput(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
         if self._writer_thread is before:
             return  # It is in the background; the shell lets it go on later.
+        if self._writer_thread is not None:
+            self._writer_thread._queue.maxsize = 0  # noqa: SLF001 - a full one would hold up the event loop
         self._stands = True
         self._loop.add_signal_handler(signal.SIGWINCH, self._tell_size)
         self._tell_size()
@@ -121,6 +132,31 @@ class SteadyInput(LinuxDriver):
             return bool(error.args[0] == errno.EIO)
         return False
 
+    def close(self) -> None:
+        """Let the rest be sent; who is told to end does not wait for a terminal that takes nothing."""
+        if self._writer_thread is not None:
+            self._writer_thread._queue.put(None)  # noqa: SLF001 - Textual has no stop that ends
+            self._writer_thread.join(_LAST_SECONDS)
+
+    def _falls_behind(self) -> bool:
+        """Whether so much waits to be sent that a frame more is left out. It is looked again soon whether it is to be drawn anew."""
+        if not self._behind and self._stands and self._writer_thread is not None:
+            self._behind = self._writer_thread._queue.qsize() > MAX_QUEUED_WRITES  # noqa: SLF001 - as above
+            if self._behind:
+                self._loop.call_later(_BEAT_SECONDS, self._catch_up)
+        return self._behind
+
+    def _catch_up(self) -> None:
+        """Draw anew once the terminal has taken what it was sent."""
+        if not self._stands or self._writer_thread is None:
+            self._behind = False
+        elif self._writer_thread._queue.qsize():  # noqa: SLF001 - as above
+            self._loop.call_later(_BEAT_SECONDS, self._catch_up)
+        else:
+            self._behind = False
+            self._shown.forget()
+            self._app.refresh(layout=True)
+
     def write(self, data: str) -> None:
         """Send what is drawn, in as few bytes as it takes; a frame in one piece, for each piece may wait by itself."""
         if data == SYNC_START:
@@ -129,7 +165,7 @@ class SteadyInput(LinuxDriver):
             drawn, self._frame = "".join(self._frame), None
             if drawn:
                 super().write(f"{SYNC_START}{drawn}{SYNC_END}")
-        else:
+        elif _MORE_THAN_DRAWN.search(data) or not self._falls_behind():
             drawn = self._shown.changes(data, self._app.size)
             if self._frame is not None:
                 self._frame.append(drawn)

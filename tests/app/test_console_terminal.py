@@ -158,6 +158,42 @@ def test_a_terminal_that_is_gone_holds_up_nobody_who_writes() -> None:
         file.close()
 
 
+UNCHANGED_LOOKS = 5
+"""So often, a tenth of a second apart, a terminal that nobody reads has as many bytes as before: it takes no more."""
+
+
+def unread(master: int) -> int:
+    return int.from_bytes(fcntl.ioctl(master, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def stand_still(console: Terminal) -> None:
+    """Nobody reads the terminal, and there is more to be drawn than it takes."""
+    console.type(b"Jb" * MAX_QUEUED_WRITES)
+    seen: list[int] = []
+    while len(seen) < UNCHANGED_LOOKS or len(set(seen[-UNCHANGED_LOOKS:])) > 1 or not seen[-1]:
+        select.select([], [], [], 0.1)
+        seen.append(unread(console.master))
+
+
+def test_who_is_told_to_end_does_not_wait_for_a_terminal_that_stands_still(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    with terminal(report) as console:
+        console.read_until(b"sum-000")
+        stand_still(console)
+        console.child.send_signal(signal.SIGTERM)
+        assert console.child.wait() == 128 + signal.SIGTERM
+    assert report.read_text(encoding="utf-8") == "[2.0]", "its work was stopped, and did not stand still before"
+
+
+def test_a_terminal_that_goes_on_is_drawn_anew(tmp_path: Path) -> None:
+    with terminal(tmp_path / "report") as console:
+        console.read_until(b"sum-000")
+        stand_still(console)
+        console.type(b"B")
+        # What it was too late for was left out: the view stands there whole.
+        console.read_until(b"No budgets yet", after=len(console.seen))
+
+
 STOPS = 4
 
 

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.estimates import Basis, estimate_lines
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
+
+_MOST_FAULTS = 50
+_WHOLE = 20
+"""Estimates that are told in full; of more only what they come to together: nobody reads a thousand, and laying them out takes time."""
 
 
 def problem_line(fault: Fault) -> Line:
@@ -70,7 +74,7 @@ def cost_line(estimates: Sequence[Estimate | KindEstimate], basis: Basis = "chos
     parts = [line("at most ", strong(display_usd(whole)))]
     groups = [each for each in estimates if isinstance(each, Estimate)]
     if groups:
-        parts.append(line(f"{sum(each.cases for each in groups)} cases"))
+        parts.append(line(f"{sum(each.cases for each in groups):,} cases"))
         minutes = max(each.wall_clock_minutes for each in groups)
         parts.append(line(f"~{minutes:,.0f} min" if minutes >= 10 else f"~{minutes:,.1f} min"))
         if any(each.every_run_waits for each in groups):
@@ -99,15 +103,19 @@ def side_lines(
     if problem:
         lines += [line(Span(f"! {problem}", Tone.WARN)), ()]
     if faults:
-        return (*lines, problem_count(faults), (), *(each for fault in faults for each in (problem_line(fault), ())))
+        told = (each for fault in faults[:_MOST_FAULTS] for each in (problem_line(fault), ()))
+        more = (line(muted(f"and {len(faults) - _MOST_FAULTS:,} more below these")),) if len(faults) > _MOST_FAULTS else ()
+        return (*lines, problem_count(faults), (), *told, *more)
     for outcome in outcomes:
         lines.append(outcome_line((outcome,)))
         if outcome.outcome == "refused":
             lines.append(line(muted(f"{outcome.message}.")))
     if outcomes:
         lines.append(())
-    for estimate in estimates:
+    for estimate in estimates[:_WHOLE]:
         lines += [*estimate_lines(estimate, key, basis), ()]
+    if rest := estimates[_WHOLE:]:
+        lines += [line(f"and {len(rest):,} more: ", *cost_line(rest, basis)), ()]
     if estimates:
         lines.append(line(muted("Ceilings, not forecasts: nothing ever spends more than its cap.")))
     return tuple(lines)

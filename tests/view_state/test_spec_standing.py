@@ -2,8 +2,10 @@
 
 import pytest
 from console_records import NOW
+from test_wrapping import estimate
 
-from nodus_tui.contract.actions import AppliedDocument
+from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.spec_checks import outcome_line, side_lines, standing_line
 from nodus_tui.view_state.spec_files import SPEC_COLUMNS, SpecRow, spec_facts
@@ -31,3 +33,18 @@ def test_the_editor_says_why_and_never_as_applied() -> None:
         assert "apply refuses it" in told
         assert "as applied" not in told
     assert WHY in beside
+
+
+def test_of_very_many_estimates_the_first_are_told_in_full_and_the_others_together() -> None:
+    many = tuple(estimate("10").model_copy(update={"group": f"group-{number}"}) for number in range(60))
+    beside = [plain(each) for each in side_lines((), (), many, "", checking=False)]
+    assert sum("sandbox-minutes" in each for each in beside) == 20
+    assert "and 40 more: at most $400.00 · 4,000 cases · ~40 min" in beside
+
+
+def test_of_very_many_problems_the_first_are_told_and_the_others_counted() -> None:
+    faults = [Fault(message="it is wrong", line=number, column=1) for number in range(1, 121)]
+    beside = [plain(each) for each in side_lines(faults, (), (), "", checking=False)]
+    assert beside[0] == "! 120 problems"
+    assert sum(each.endswith("it is wrong") for each in beside) == 50
+    assert beside[-1] == "and 70 more below these"

@@ -20,11 +20,11 @@ from local_backend.scheduler_here import SchedulerHere
 from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
-from nodus_tui.contract.actions import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.regular_files import read_regular

@@ -24,8 +24,9 @@ from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.store import Statement
 from local_backend.sweeps.actions import SweepActions
 from local_backend.sweeps.engine import Surroundings, SweepEngine
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome, Delete, Kill
+from nodus_tui.contract.actions import Action, Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.packing import unpack_bundle

@@ -1,6 +1,5 @@
 """Values as programs read them: JSON and CSV, harmless on a terminal. Pure."""
 
-import csv
 import io
 import json
 import re
@@ -25,6 +24,8 @@ def escaped(text: str) -> str:
 
 def csv_text(rows: Sequence[Row], columns: Sequence[str], cell: Callable[[str], str] = str) -> str:
     """Comma-separated values with a line of names (RFC 4180, lines ended by a newline); null is empty. `cell` has the last word on each."""
+    import csv  # noqa: PLC0415 - one format of four
+
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(columns)

@@ -13,9 +13,9 @@ from local_backend.budgets.standing import ceiling_of
 from local_backend.models.served import ServedFamily
 from local_backend.storage.records import event, time_text
 from local_backend.storage.store import Store
-from nodus_tui.contract.actions import AppliedDocument, Change
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import display_usd, usd_text
+from nodus_tui.contract.outcomes import AppliedDocument, Change
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.resources.environment import Environment

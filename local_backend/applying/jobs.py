@@ -11,9 +11,9 @@ from local_backend.jobs.describing import created
 from local_backend.jobs.launching import unsupported
 from local_backend.models.served import ServedFamily
 from local_backend.storage.job_records import JobRecord
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.money import nano_from_usd
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.contract.resources.job import Job
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument

@@ -7,9 +7,9 @@ from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.reporting import group_status_fields, ledger_of
 from local_backend.storage.records import GroupRecord, event
-from nodus_tui.contract.actions import AppliedDocument, Change
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.outcomes import AppliedDocument, Change
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.storage.store import Statement
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.sandbox import SandboxSpec

@@ -6,9 +6,9 @@ from local_backend.applying.plan import BoxNeed
 from local_backend.sandbox_kind.describing import created
 from local_backend.sandbox_kind.limits import limits_of
 from local_backend.storage.sandbox_records import SandboxRecord
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.money import nano_from_usd
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 

@@ -9,9 +9,9 @@ from local_backend.storage.sweep_records import CellRecord, SweepRecord
 from local_backend.sweeps.cells import LONGEST_CELL_NAME, Cell, CellFaultsError, cell_names, cells_of
 from local_backend.sweeps.engine import cell_metadata
 from local_backend.sweeps.telling import created
-from nodus_tui.contract.actions import AppliedDocument, Change
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.outcomes import AppliedDocument, Change
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
 from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.registry import KINDS

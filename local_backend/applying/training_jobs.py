@@ -19,9 +19,9 @@ from local_backend.storage.job_records import JobRecord
 from local_backend.training.model_uri import LocalModel, ModelSource, ServedModel, parse
 from local_backend.training.order import EvaluationOrder, OrderedEnvironment, OrderedModel
 from local_backend.training.translating import CPU, parameters_of, served, unserved
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import nano_from_usd
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument
 from nodus_tui.contract.wording import quoted

@@ -36,12 +36,13 @@ from local_backend.daemon.scheduler_routes import scheduler_routes
 from local_backend.daemon.streaming import EventStream
 from nodus_tui import __version__
 from nodus_tui.contract import backend as contract
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.http import IDEMPOTENCY_HEADER, LAST_EVENT_HEADER, PREFIX
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.checking import check_specs

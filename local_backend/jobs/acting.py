@@ -17,9 +17,10 @@ from local_backend.jobs.starting import NEVER_STARTED
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import event
-from nodus_tui.contract.actions import ActionOutcome, Change, Delete, ExtendCap, Kill, RetryJob
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.outcomes import ActionOutcome, Change
 
 JobAction = Kill | Delete | ExtendCap | RetryJob
 """What can be done to a job."""

@@ -30,9 +30,9 @@ from local_backend.jobs.telling import read_told
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
-from nodus_tui.contract.actions import ActionOutcome
 from nodus_tui.contract.configuration import JobSettings
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.resources.job import JobSpec
 
 _log = logging.getLogger(__name__)

@@ -19,9 +19,10 @@ from local_backend.sandbox_kind.limits import cost_of
 from local_backend.sandbox_kind.sessions import Sessions
 from local_backend.storage.records import event, time_from
 from local_backend.storage.sandbox_records import SandboxRecord
-from nodus_tui.contract.actions import ActionOutcome, Change, Delete, Kill
+from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, usd_from_nano
+from nodus_tui.contract.outcomes import ActionOutcome, Change
 from nodus_tui.contract.resources.sandbox import SandboxSpec
 from nodus_tui.contract.sandbox_exec import GONE_SECONDS
 

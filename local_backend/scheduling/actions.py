@@ -8,9 +8,10 @@ from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.scheduling.scheduler import Scheduler
 from local_backend.storage.records import RunRecord, event
 from local_backend.storage.store import Statement, Store
-from nodus_tui.contract.actions import Action, ActionOutcome, Change, Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, exact_usd, nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.outcomes import ActionOutcome, Change
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 
 

@@ -13,22 +13,10 @@ from local_backend.storage.sweep_records import CellRecord
 from local_backend.sweeps.book import CellState
 from local_backend.sweeps.engine import SweepEngine, killed
 from local_backend.sweeps.telling import OpenSweep, spec_told
-from nodus_tui.contract.actions import (
-    Action,
-    ActionOutcome,
-    Change,
-    Delete,
-    ExtendCap,
-    Kill,
-    PauseSweep,
-    Resume,
-    ResumeSweep,
-    Retry,
-    RetryCells,
-    RetryJob,
-)
+from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, PauseSweep, Resume, ResumeSweep, Retry, RetryCells, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import nano_from_usd, usd_from_nano, usd_text
+from nodus_tui.contract.outcomes import ActionOutcome, Change
 from nodus_tui.contract.phases import GroupPhase
 
 

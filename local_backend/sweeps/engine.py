@@ -23,8 +23,9 @@ from local_backend.storage.sweep_records import CellRecord, SweepRecord
 from local_backend.sweeps.book import CellState, reason_of
 from local_backend.sweeps.standing import Standing, standings
 from local_backend.sweeps.telling import OpenSweep, Wait, assess, cell_told, sweep_told
-from nodus_tui.contract.actions import Action, ActionOutcome, Kill
+from nodus_tui.contract.actions import Action, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.registry import KINDS

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from nodus_tui.authoring.completion import Names
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.bundle import SpecBundle

@@ -8,8 +8,9 @@ from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
 from nodus_tui.connect import Role
-from nodus_tui.contract.actions import Action, ActionOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.outcomes import ActionOutcome
 
 Plan = Callable[[Backend], Awaitable[Sequence[Action]]]
 """Finds out which actions are meant; may ask the person."""

@@ -1,6 +1,5 @@
 """What goes to stdout: tables for people, JSON, YAML and CSV for programs. Foreign text is made safe here for a terminal."""
 
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -63,7 +62,7 @@ def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: f
     """Columns as wide as their widest cell; on a terminal each line is cut at its edge. `right` names the columns of figures."""
     cells = [[safe_text(cell) for cell in row] for row in rows]
     widths = [max(width_of(text) for text in column) for column in zip(titles, *cells, strict=True)]
-    edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    edge = _terminal_columns() if sys.stdout.isatty() else None
     lines = []
     for row in [list(titles), *cells]:
         parts = []
@@ -73,6 +72,12 @@ def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: f
         line = _GAP.join(parts).rstrip()
         lines.append(line if edge is None else cut(line, edge))
     return "\n".join(lines)
+
+
+def _terminal_columns() -> int:
+    import shutil  # noqa: PLC0415 - loads every kind of archive, and tells what COLUMNS says
+
+    return shutil.get_terminal_size().columns
 
 
 def pairs_text(pairs: Iterable[tuple[str, str]]) -> str:

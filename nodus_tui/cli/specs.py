@@ -12,7 +12,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nodus_tui.contract.actions import ApplyOutcome
+    from nodus_tui.contract.outcomes import ApplyOutcome
     from nodus_tui.contract.spec_loading.bundle import SpecBundle
     from nodus_tui.contract.spec_loading.loader import ReadSpecs
 

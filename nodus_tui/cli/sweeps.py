@@ -16,11 +16,12 @@ from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.signals import StopRequest, stop_on_signals
 from nodus_tui.cli.sweep_texts import pool_name, rate_text, sweep_results_text
 from nodus_tui.cli.waiting import GRACE_SECONDS, WaitOptions
-from nodus_tui.contract.actions import Action, ApplyOutcome, PauseSweep, ResumeSweep, RetryCells
+from nodus_tui.contract.actions import Action, PauseSweep, ResumeSweep, RetryCells
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import EventBatch
+from nodus_tui.contract.outcomes import ApplyOutcome
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.contract.sweep_results import SweepCell, SweepResults

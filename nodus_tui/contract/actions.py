@@ -1,10 +1,10 @@
-"""Actions: what a person can do to something that exists. Each is idempotent, recorded, and answers with what changed."""
+"""Actions: what a person can do to something that exists. Each is idempotent, recorded, and answers with what changed (`outcomes`)."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from nodus_tui.contract.base import ContractModel, UTCTime
+from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.money import PositiveUSD
 from nodus_tui.contract.phases import Reason, Verdict
 
@@ -115,46 +115,3 @@ class Delete(ActionBase):
 Action = Annotated[
     Kill | ExtendCap | Retry | RetryJob | RetryCells | PauseSweep | ResumeSweep | Resume | Delete, Field(discriminator="action")
 ]
-
-
-class Change(ContractModel):
-    """One thing that an action or an apply changed."""
-
-    kind: str
-    name: str
-    field: str
-    old: str
-    new: str
-
-
-class ActionOutcome(ContractModel):
-    """What an action did. `changed` is false when everything was already so."""
-
-    action: str
-    kind: str
-    name: str
-    changed: bool
-    message: str
-    """A sentence for people, with the numbers."""
-    changes: tuple[Change, ...] = ()
-    at: UTCTime
-    author: str = ""
-
-
-class AppliedDocument(ContractModel):
-    """What apply did, or with dry_run would do, with one document."""
-
-    kind: str
-    name: str
-    outcome: Literal["created", "changed", "unchanged", "refused"]
-    """`refused`: it is valid, but an apply would refuse it, and with it everything that is applied at once; only with dry_run."""
-    message: str = ""
-    """A sentence for people; of what is refused, why."""
-    changes: tuple[Change, ...] = ()
-
-
-class ApplyOutcome(ContractModel):
-    """What apply did with all documents, in their order."""
-
-    dry_run: bool
-    documents: tuple[AppliedDocument, ...]

@@ -19,13 +19,14 @@ from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.resources.meta import Resource
 
 if TYPE_CHECKING:
-    from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.actions import Action
     from nodus_tui.contract.backend_info import BackendInfo
     from nodus_tui.contract.environment_check import GoldCase
     from nodus_tui.contract.environment_tasks import TaskPage
     from nodus_tui.contract.estimates import Estimate, KindEstimate
     from nodus_tui.contract.events import EventBatch, Snapshot
     from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
     from nodus_tui.contract.resources.agent_run import Transcript
     from nodus_tui.contract.resources.job import JobLog
     from nodus_tui.contract.results import GroupResults

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.backend import Backend, Linked, LinkState, Page, Query
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.base import ContractModel
@@ -16,6 +16,7 @@ from nodus_tui.contract.environment_tasks import TaskPage
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.events import EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, without_arguments
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.job import JobLog
 from nodus_tui.contract.resources.meta import Resource

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from decimal import Decimal
 
-    from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+    from nodus_tui.contract.actions import Action
     from nodus_tui.contract.backend import LinkState, Page, Query
     from nodus_tui.contract.backend_info import BackendInfo
     from nodus_tui.contract.environment_check import GoldCase
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nodus_tui.contract.estimates import Estimate, KindEstimate
     from nodus_tui.contract.events import EventBatch, Snapshot
     from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
     from nodus_tui.contract.resources.agent_run import Transcript
     from nodus_tui.contract.resources.job import JobLog
     from nodus_tui.contract.resources.meta import Resource
@@ -62,7 +63,7 @@ class RemoteBackend:
 
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change everything, or nothing."""
-        from nodus_tui.contract.actions import ApplyOutcome  # noqa: PLC0415 - each call loads what answers it
+        from nodus_tui.contract.outcomes import ApplyOutcome  # noqa: PLC0415 - each call loads what answers it
         from nodus_tui.contract.spec_loading.packing import pack_bundle  # noqa: PLC0415 - see above
 
         params = [("dryRun", "true" if dry_run else "false"), *([("author", author)] if author else [])]
@@ -134,7 +135,7 @@ class RemoteBackend:
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, once."""
-        from nodus_tui.contract.actions import ActionOutcome  # noqa: PLC0415 - see above
+        from nodus_tui.contract.outcomes import ActionOutcome  # noqa: PLC0415 - see above
 
         # The id goes with the action too: the backend keeps it with what it did, so that a server's end in between changes nothing.
         named = action if action.request_id else action.model_copy(update={"request_id": _new_key()})

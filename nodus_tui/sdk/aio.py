@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nodus_tui.contract.actions import ActionOutcome, Kill, Resume, Retry
+from nodus_tui.contract.actions import Kill, Resume, Retry
 from nodus_tui.contract.environment_check import GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import Reason, Verdict
 from nodus_tui.contract.resources.agent import AgentSpec, ToolName
 from nodus_tui.contract.resources.agent_run import AgentRunStatus, Transcript

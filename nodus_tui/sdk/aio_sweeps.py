@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
-from nodus_tui.contract.actions import ActionOutcome, Kill, PauseSweep, ResumeSweep, RetryCells
+from nodus_tui.contract.actions import Kill, PauseSweep, ResumeSweep, RetryCells
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.resources.sweep import SweepStatus
 from nodus_tui.contract.results import PairedDifference
 from nodus_tui.contract.sweep_results import SweepResults

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from nodus_tui.contract.actions import ActionOutcome, Kill, RetryJob
+from nodus_tui.contract.actions import Kill, RetryJob
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.resources.job import JobStatus
 from nodus_tui.contract.resources.training_job import TrainingJobStatus
 from nodus_tui.contract.sandboxes import FileEntry

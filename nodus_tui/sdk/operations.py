@@ -8,12 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TypeVar
 
-from nodus_tui.contract.actions import Action, ActionOutcome, Delete, ExtendCap, Kill
+from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.environment_check import GoldSummary
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import EventBatch
 from nodus_tui.contract.money import parse_usd
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup

@@ -5,7 +5,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from nodus_tui.contract.actions import ActionOutcome, Kill
+from nodus_tui.contract.actions import Kill
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.resources.sandbox import SandboxStatus
 from nodus_tui.contract.sandboxes import FileEntry
 from nodus_tui.sdk import operations, sandbox_operations

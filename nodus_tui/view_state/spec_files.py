@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.outcomes import AppliedDocument
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.estimates import fault_lines

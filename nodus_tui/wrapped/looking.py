@@ -6,11 +6,12 @@ reaps sandboxes or stops work, for these reach into the machine that serves the 
 
 from typing import Literal, NoReturn
 
-from nodus_tui.contract.actions import Action, ActionOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.hardware_view import HardwareView, without_arguments
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.portions import LOG_BYTES
 from nodus_tui.contract.scheduler_view import SchedulerView
 from nodus_tui.wrapped.passing import PassingBackend

@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ApplyOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.environment_check import GoldCase
 from nodus_tui.contract.estimates import Estimate, KindEstimate
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.portions import OUTPUT_SECONDS
 from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, ExecSession, ExecSignal, ExecTaken, TerminalShape
 from nodus_tui.contract.sandboxes import ReapOutcome

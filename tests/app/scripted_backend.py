@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from console_records import NOW, conversation
 
-from nodus_tui.contract.actions import Action, ActionOutcome, AppliedDocument, ApplyOutcome
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
@@ -16,6 +16,7 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.events import Event, EventBatch, Snapshot
 from nodus_tui.contract.hardware_view import HardwareView, MachineFact
+from nodus_tui.contract.outcomes import ActionOutcome, AppliedDocument, ApplyOutcome
 from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun, Transcript

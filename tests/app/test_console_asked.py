@@ -7,8 +7,9 @@ from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import every_kind_of_run, group, run
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.actions import Action, ActionOutcome, ExtendCap, Kill
+from nodus_tui.contract.actions import Action, ExtendCap, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import RunPhase
 
 

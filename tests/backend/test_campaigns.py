@@ -24,11 +24,12 @@ from engine_place import (
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
 
 from local_backend.backend import LocalBackend
-from nodus_tui.contract.actions import ActionOutcome, Delete, ExtendCap, Kill, Resume, Retry
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.estimates import Estimate
 from nodus_tui.contract.money import enough_text, enough_usd, usd_from_nano
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent import Agent
 

@@ -10,12 +10,12 @@ import pytest
 from api_place import YAML, ApiPlace, agent, document, environment, group, over_socket, yaml
 
 from local_backend.daemon.server import Served
-from nodus_tui.contract.actions import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.errors import ErrorCode, Problem
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.http import BUNDLE_TYPE, IDEMPOTENCY_HEADER, PROBLEM_TYPE, VERSION_HEADER
+from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.contract.resources.budget import Budget
 from nodus_tui.contract.results import GroupResults

@@ -7,7 +7,7 @@ from typing import Any
 from engine_place import Place, until
 
 from local_backend.backend import LocalBackend
-from nodus_tui.contract.actions import ApplyOutcome
+from nodus_tui.contract.outcomes import ApplyOutcome
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
 from nodus_tui.contract.sweep_results import SweepCell
 

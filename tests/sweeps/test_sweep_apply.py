@@ -9,8 +9,8 @@ from engine_place import Place, agent, environment, group, status
 from model_server import ModelServer
 from sweep_work import group_sweep, job_sweep, launch, sweep_in, sweep_status, sweep_until
 
-from nodus_tui.contract.actions import ApplyOutcome
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
+from nodus_tui.contract.outcomes import ApplyOutcome
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 

@@ -10,8 +10,9 @@ from model_server import ModelServer, Seen, reply, solve
 from sweep_work import cell, cell_until, group_sweep, job_sweep, launch, sweep_in, sweep_status, sweep_until
 
 from local_backend.backend import LocalBackend
-from nodus_tui.contract.actions import ActionOutcome, Delete, ExtendCap, Kill, PauseSweep, ResumeSweep, Retry, RetryCells, RetryJob
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill, PauseSweep, ResumeSweep, Retry, RetryCells, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.job import Job
 

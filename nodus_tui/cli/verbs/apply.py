@@ -7,8 +7,8 @@ from nodus_tui.cli.options import files_option, output_option
 from nodus_tui.cli.output import emit, json_text, table_text, yaml_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
-from nodus_tui.contract.actions import AppliedDocument
 from nodus_tui.contract.backend import Backend
+from nodus_tui.contract.outcomes import AppliedDocument
 
 
 @click.command("apply")

@@ -22,9 +22,10 @@ from nodus_tui.cli.sweeps import run_sweeps
 from nodus_tui.cli.targets import JOB_WORDS
 from nodus_tui.cli.waiting import Reached, WaitOptions, report, wait_and_report
 from nodus_tui.connect import chosen_way
-from nodus_tui.contract.actions import ApplyOutcome, Resume
+from nodus_tui.contract.actions import Resume
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.outcomes import ApplyOutcome
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup

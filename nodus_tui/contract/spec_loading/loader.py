@@ -16,7 +16,6 @@ from nodus_tui.contract.resources.meta import Metadata, Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.fault_order import in_file_order, listed
-from nodus_tui.contract.spec_loading.mending import Mended, mend
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.placing import placed, validated
@@ -28,6 +27,7 @@ from nodus_tui.contract.wording import alternatives, escaped, quoted
 
 if TYPE_CHECKING:
     from nodus_tui.contract.configuration import Configuration
+    from nodus_tui.contract.spec_loading.mending import Mended
 
 
 class _UnknownKind(ContractModel):
@@ -231,6 +231,8 @@ def _content(value: Mapping[str, object], kind: str) -> dict[str, object]:
 
 
 def _mended(source: SourceDocument) -> Mended | None:
+    from nodus_tui.contract.spec_loading.mending import mend  # noqa: PLC0415 - what is right needs no mending
+
     if source.broken or () in source.spoiled or not isinstance(source.value, dict):
         return None
     kind, _ = _kind(source.value, source)

@@ -11,8 +11,9 @@ MAX_BYTES = 1024 * 1024
 
 _BYTE_ORDER_MARK = "\ufeff"
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-# What YAML calls printable, written as its complement; the byte order mark is allowed at the start only and is gone by then.
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+# All but what YAML calls printable; the byte order mark is allowed at the start only and is gone by then. Not written as a complement, for
+# Python takes milliseconds to make a class of nearly all characters.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _DOCUMENT_START = re.compile(r"(?:^|(?<=\r))---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _ONLY_VERSION = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)|%YAML[^\r\n]*(?:\r\n|\r|\n|\Z))*\Z")

@@ -35,6 +35,7 @@ from nodus_tui.view_state.proposals import (
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.sweeps import sweep_status
 from nodus_tui.view_state.undoing import step_of
+from nodus_tui.view_state.words import as_sentence
 from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog, Switch
 
 
@@ -183,7 +184,7 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
     resting = status.phase is GroupPhase.INTERRUPTED
     lines = [
         line(f"{exact_usd(cap)} is the cap; ", strong(f"{short_usd(status.money.model_usd)} is spent"), " on models."),
-        *((line(muted(status.message)),) if status.message else ()),
+        *((line(muted(as_sentence(status.message))),) if status.message else ()),
         line("It is raised in place. " + (interrupted_waits(screen.key) if resting else "What waits for funds goes on at once.")),
     ]
     answer = await screen.app.push_screen_wait(
@@ -211,7 +212,7 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
     first = first_ends(run)
     lines: list[Line] = [
         line(f"{exact_usd(cap)} is the cap; ", strong(f"{spent} is spent"), "."),
-        *((line(muted(status.message)),) if status.message else ()),
+        *((line(muted(as_sentence(status.message))),) if status.message else ()),
         line("This run ends as superseded; a new one takes its case with the higher cap."),
         *((later_line(screen, f"First {first} ends and is paid"),) if first else ()),
         *((line(interrupted_waits(screen.key)),) if resting else ()),

@@ -38,6 +38,7 @@ _COLUMNS: tuple[Column[Choice], ...] = (
 class ChoiceList(ModalScreen[str | None]):
     """Gives the id of what was chosen; None where nothing was."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("↑ ↓", "choose"), ("Enter", "take it"), ("Esc", "cancel"))
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     ChoiceList LineTable { height: 9; margin-top: 1; }
@@ -70,7 +71,7 @@ class ChoiceList(ModalScreen[str | None]):
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
             if self.typed:
-                entry = TextEntry(id="typed")
+                entry = TextEntry(placeholder="a part of its name", id="typed")
                 entry.cursor_blink = False
                 yield entry
             yield LineTable(self.rows, self.now(), widget_id="choices")

@@ -26,6 +26,7 @@ _OTHER_LINES = 9
 class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
     """Gives the keys of the chosen columns in their order, none where they are the usual ones; None where nothing was chosen."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("Space", "show or hide"), ("← →", "move"), ("Enter", "keep"), ("Esc", "cancel"))
     AUTO_FOCUS = "LineTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "cancel", show=False),

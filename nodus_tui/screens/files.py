@@ -28,6 +28,7 @@ _REPLACED = ("Files that are there already are replaced.", "keeps them instead")
 class FilesDialog(ModalScreen[str | None]):
     """Gives the path that was chosen; the empty one means everything."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("Enter", "save it"), ("a", "save all"), ("Esc", "cancel"))
     AUTO_FOCUS = "LineTable"
     DEFAULT_CSS = """
     FilesDialog LineTable { height: 12; margin-top: 1; }

@@ -23,6 +23,7 @@ from nodus_tui.widgets.text_entry import TextEntry
 class GroupChoice(ModalScreen[str | None]):
     """Gives the name of the chosen group."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("↑ ↓", "choose"), ("Tab", "complete"), ("Enter", "compare"), ("Esc", "cancel"))
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
     GroupChoice LineTable { height: 10; margin-top: 1; }

@@ -66,6 +66,12 @@ _FILE_COLUMNS: tuple[Column[SpecFile], ...] = (
 class LaunchDialog(ModalScreen[str | None]):
     """Asks for the path of a spec file; those below the current folder are offered."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("↑ ↓", "choose"),
+        ("Tab", "take the path"),
+        ("Enter", "estimate"),
+        ("Esc", "cancel"),
+    )
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
     LaunchDialog LineTable { height: 8; margin-top: 1; }
@@ -87,7 +93,7 @@ class LaunchDialog(ModalScreen[str | None]):
         """Title, path, suggestions, help."""
         with Vertical(id="dialog"):
             yield SpanBlock(widget_id="text")
-            entry = TextEntry(id="path")
+            entry = TextEntry(placeholder="a path, or a part of a name below", id="path")
             entry.cursor_blink = False
             yield entry
             yield LineTable(self.rows, self.now(), widget_id="files")
@@ -290,7 +296,10 @@ class EstimateScreen(ViewScreen):
         await self._estimate()
 
     async def do_minutes(self) -> None:
-        """Estimate with other minutes a case."""
+        """Estimate with other minutes a case, where there are cases."""
+        if not any(isinstance(each, Estimate) for each in self._estimates):
+            self.notice("Nothing in it is estimated by minutes a case.", Tone.WARN)
+            return
         answer = await self.app.push_screen_wait(
             PromptDialog("Minutes that one case takes", (), value=f"{self.pace.minutes}", problem=minutes_problem),
         )

@@ -37,6 +37,7 @@ _SCREENS: dict[str, Callable[[Services, str], ViewScreen]] = {
 class NoticesDialog(ModalScreen[Notice | None]):
     """Gives the notice whose subject is to be gone to."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("Enter", "go there"), ("Esc", "close"))
     AUTO_FOCUS = "LineTable"
     CSS = """
     NoticesDialog #dialog { width: 110; }

@@ -44,6 +44,7 @@ _COLUMNS: tuple[Column[KeyAction], ...] = (
 class ActionChooser(ModalScreen[str | None]):
     """Gives the id of the chosen action."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("↑ ↓", "choose"), ("Enter", "do it"), ("Esc", "cancel"))
     AUTO_FOCUS = "Input"
     DEFAULT_CSS = """
     ActionChooser LineTable { margin-top: 1; }

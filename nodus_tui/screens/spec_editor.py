@@ -16,21 +16,16 @@ from textual.events import Resize
 from textual.timer import Timer
 
 from nodus_tui.authoring.checking import Checked, check, known_names
-from nodus_tui.authoring.completion import NO_NAMES, Proposal, proposals
-from nodus_tui.authoring.differences import difference_lines, differences
-from nodus_tui.authoring.drafts import Draft, DraftPlace, Kept
+from nodus_tui.authoring.completion import NO_NAMES
+from nodus_tui.authoring.drafts import DraftPlace
 from nodus_tui.authoring.outline import Outline
-from nodus_tui.authoring.templates import TEMPLATES, with_template
-from nodus_tui.authoring.text_file import ReadText, Stamp, TextFileError, read_text, stamp_of
-from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.resources.registry import KINDS
-from nodus_tui.screens import spec_saving
+from nodus_tui.authoring.text_file import ReadText, TextFileError, read_text
+from nodus_tui.screens import spec_asking, spec_saving
 from nodus_tui.screens.base import ViewScreen, bindings_of
-from nodus_tui.screens.choice_list import Choice, ChoiceList
 from nodus_tui.screens.own_editor import edit_file
 from nodus_tui.screens.services import Services
-from nodus_tui.screens.spec_about import LONG, LONG_WORDS, About, about_at, about_lines, long_lines
-from nodus_tui.screens.text_dialog import TextDialog
+from nodus_tui.screens.spec_about import LONG, About, about_at, about_lines, long_lines
+from nodus_tui.screens.spec_keeping import Keeping
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.proposals import Question
@@ -73,31 +68,23 @@ class SpecEditor(ViewScreen):
     def __init__(self, services: Services, path: Path, read: ReadText, text: str, place: DraftPlace, *, example: bool = False) -> None:
         """Raises ValueError for a text that cannot be shown; then `place` is still to be left."""
         super().__init__(services)
-        self.path = path
-        self.read = read
+        self.editing = SpecText(text, widget_id="editing")
+        self.file = Keeping(path, read, place, lambda: self.editing.true_text)
         self.example = example
         """It came with the program: it is saved elsewhere."""
-        self.editing = SpecText(text, widget_id="editing")
         self.checked: Checked | None = None
-        self.disk: Stamp = read.stamp
-        """What the file was when it was last looked at."""
-        self.told_disk: Stamp = read.stamp
-        """What of it the person knows: it was read, or they kept their own text beside it."""
-        self.disk_problem = ""
-        """Why what is there now is no file that can be read; empty where it is, and where nothing is there."""
-        self._place = place
-        self._kept = Kept(place.keep, place.forget, place.leave)
-        self._names = NO_NAMES
+        self.known = NO_NAMES
+        """The names that the workspace has, for proposals."""
         self._outline: Outline | None = None
         self._about = About()
-        self._long = len(text) > LONG
+        self.is_long = len(text) > LONG
+        """Whether reading the text takes seconds: then less is told while it is typed."""
         self._side: tuple[object, tuple[Line, ...]] = (None, ())
         """What stands beside the text, and of what check, in what width: it is told anew with each key, and may be long."""
         self._waits: dict[str, Timer] = {}
-        self._checking = False
+        self.checking = False
+        """Whether what is told is about to be of another text."""
         self._check_anew = False
-        self._draft_problem = ""
-        """Why the draft could not be written when it was last tried."""
 
     # What it is
 
@@ -112,17 +99,16 @@ class SpecEditor(ViewScreen):
 
     def crumbs(self) -> tuple[str, ...]:
         """Where this is."""
-        return ("specs", self.path.name)
+        return ("specs", self.file.path.name)
 
     def names(self) -> tuple[str, ...]:
         """The path of its file."""
-        return (str(self.path),)
+        return (str(self.file.path),)
 
     def headline(self) -> Line:
         """Whether it is saved, and its problems."""
-        saved = (
-            line(Span("● not saved", Tone.WARN)) if self.modified else line(muted("an example")) if self.example else line(muted("saved"))
-        )
+        unsaved = line(Span("● not saved", Tone.WARN))
+        saved = unsaved if self.file.modified else line(muted("an example" if self.example else "saved"))
         if self.checked is None:
             return joined((saved, line(muted("checking…"))))
         return joined((saved, problem_count(self.checked.faults) if not self.checked.problem else line(Span("? not checked", Tone.WARN))))
@@ -139,7 +125,7 @@ class SpecEditor(ViewScreen):
             return (place, line(*self.hint("next_problem", " goes to the next problem")))
         cost = (
             line(muted("not estimated"))
-            if self._long and not self.checked.estimates
+            if self.is_long and not self.checked.estimates
             else cost_line(self.checked.estimates, self.checked.basis)
         )
         return (place, standing_line(self.checked.outcomes), cost)
@@ -147,7 +133,7 @@ class SpecEditor(ViewScreen):
     def offer(self) -> Offer:
         """What would do something with the text as it stands."""
         found, without = self.checked, set()
-        if not (self.modified or self.example or self.disk != self.told_disk):
+        if not (self.file.modified or self.example or self.file.changed_outside):
             without.add("save_spec")
         if found is not None and not found.faults:
             without.add("next_problem")
@@ -162,22 +148,11 @@ class SpecEditor(ViewScreen):
     @property
     def busy(self) -> bool:
         """Whether something is still to be told of what was typed last."""
-        return self._checking or bool(self._waits)
-
-    @property
-    def modified(self) -> bool:
-        """Whether the text stands in no file: it is another than the one that was read, or that is no longer there."""
-        there = self.read.stamp.exists and self.disk.exists and not self.disk_problem
-        return self._typed or (not there and bool(self.editing.text))
-
-    @property
-    def _typed(self) -> bool:
-        """Whether the text is another than the file's, as it was read."""
-        return self.editing.true_text != self.read.text
+        return self.checking or bool(self._waits)
 
     def unsaved(self) -> str:
         """The file's name, where it is."""
-        return self.path.name if self.modified else ""
+        return self.file.path.name if self.file.modified else ""
 
     async def unkept(self) -> str:
         """Why it is in no draft."""
@@ -191,28 +166,15 @@ class SpecEditor(ViewScreen):
         self.set_interval(DISK_SECONDS, self.look_at_disk)
         self.run_worker(self._ask_names(), exit_on_error=True)
         self.check_soon()
-        self._tell_about()
-        if self._place.shared:
+        self.tell_about()
+        if self.file.shared:
             self.notice(
                 "Another console has this file open, too: each keeps its own draft, and who saves second is asked first.", Tone.WARN
             )
 
-    def drop(self) -> None:
-        """Have no draft from now on: the editor is about to close, and nothing of it is to be kept. It writes to the disk."""
-        self._kept.settle(self.draft(), modified=False, last=True)
-
-    def keep_and_leave(self) -> str:
-        """Keep the draft for good, where that is possible: the editor is about to close. It writes to the disk.
-
-        Gives why it could not be kept, empty where it was.
-        """
-        problem = self._kept.settle(self.draft(), modified=True)
-        return problem or self._kept.settle(self.draft(), modified=True, last=True)
-
     def on_unmount(self) -> None:
-        """What is not saved is kept: the console may be closed in any way, and the file be gone since it was last looked at."""
-        self._note_disk()
-        self._kept.settle(self.draft(), modified=self.modified, last=True)
+        """What is not saved is kept."""
+        self.file.end()
 
     def on_screen_resume(self) -> None:
         """What is applied may be another by now."""
@@ -227,8 +189,8 @@ class SpecEditor(ViewScreen):
         self.show_state()
 
     async def _ask_names(self) -> None:
-        self._names = await known_names(self.services.backend)
-        self._tell_about()
+        self.known = await known_names(self.services.backend)
+        self.tell_about()
 
     def _repaint(self) -> None:
         super()._repaint()
@@ -247,22 +209,22 @@ class SpecEditor(ViewScreen):
         self.part("about", SpanBlock).show(self._about_lines)
         if self.has_class("-wide"):
             side = self.part("side", TextPane)
-            of = (self.checked, self._checking, side.text_width)
+            of = (self.checked, self.checking, side.text_width)
             if self._side[0] != of:
                 self._side = (of, tuple(wrapped(self.side_lines(), side.text_width - 2)))
             side.show(self._side[1])
 
     def _banner(self) -> tuple[Line, ...]:
-        if self.disk == self.told_disk and not self.disk_problem:
+        if not self.file.changed_outside and not self.file.disk_problem:
             return ()
         save = partial(self.hint, "save_spec")
-        if self.disk_problem:
-            what, ways = self.disk_problem, save(" saves yours elsewhere")
-        elif self.disk.exists:
+        if self.file.disk_problem:
+            what, ways = self.file.disk_problem, save(" saves yours elsewhere")
+        elif self.file.disk.exists:
             ways = (*self.hint("take_disk", " takes what is there  "), *save(" keeps yours, after a question"))
-            what = f"{self.path.name} has changed on disk"
+            what = f"{self.file.path.name} has changed on disk"
         else:
-            what, ways = f"{self.path.name} is gone from the disk", save(" writes it again")
+            what, ways = f"{self.file.path.name} is gone from the disk", save(" writes it again")
         return (line(Span(f" ! {what}; your text is not touched. ", Tone.WARN), *ways),)
 
     def side_lines(self) -> tuple[Line, ...]:
@@ -274,12 +236,12 @@ class SpecEditor(ViewScreen):
             return "the launch screen" if action == "minutes" else self.key(action)
 
         found = self.checked
-        return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self._checking, key=key, basis=found.basis)
+        return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self.checking, key=key, basis=found.basis)
 
     def _about_lines(self, width: int) -> tuple[Line, ...]:
         row = self.editing.cursor_location[0] + 1
         here = next((fault for fault in self.checked.faults if fault.line == row), None) if self.checked is not None else None
-        if self._long:
+        if self.is_long:
             return long_lines(here, line(*self.hint("estimate_spec", " estimates it")), width)
         return about_lines(self._about, here, line(*self.hint("complete", " ")), width)
 
@@ -294,12 +256,12 @@ class SpecEditor(ViewScreen):
             self.past()
         self._soon("draft", DRAFT_SECONDS, self._settle_draft)
         self.check_soon()
-        self._soon("about", ABOUT_SECONDS, self._tell_about)
+        self._soon("about", ABOUT_SECONDS, self.tell_about)
 
     def on_text_area_selection_changed(self) -> None:
         """Another field is under the cursor."""
         self.show()
-        self._soon("about", ABOUT_SECONDS, self._tell_about)
+        self._soon("about", ABOUT_SECONDS, self.tell_about)
 
     def on_spec_text_refused(self, event: SpecText.Refused) -> None:
         """Something could not be put in."""
@@ -322,23 +284,24 @@ class SpecEditor(ViewScreen):
             self._outline = Outline(self.editing.document.lines)
         return self._outline
 
-    def _tell_about(self) -> None:
+    def tell_about(self) -> None:
+        """Tell what stands under the cursor."""
         if not self.stands:
             return
-        self._about = About() if self._long else about_at(self.outline(), *self.editing.cursor_location, self._names)
+        self._about = About() if self.is_long else about_at(self.outline(), *self.editing.cursor_location, self.known)
         self.show()
 
     # Checking
 
     def check_soon(self) -> None:
         """Check the text when no key has come for a moment."""
-        self._soon("check", LONG_CHECK_SECONDS if self._long else CHECK_SECONDS, self.check_now)
+        self._soon("check", LONG_CHECK_SECONDS if self.is_long else CHECK_SECONDS, self.check_now)
 
     def check_now(self) -> None:
         """Check it beside the keys; one check at a time, and one more where the text changed meanwhile."""
         self._check_anew = True
-        if not self._checking:
-            self._checking = True
+        if not self.checking:
+            self.checking = True
             self.run_worker(self._check(), exit_on_error=True)
 
     async def _check(self) -> None:
@@ -346,103 +309,63 @@ class SpecEditor(ViewScreen):
             while self._check_anew:
                 self._check_anew = False
                 text = self.editing.true_text
-                self._long = len(text) > LONG
-                await self._check_text(text, estimated=not self._long)
+                self.is_long = len(text) > LONG
+                await self._check_text(text, estimated=not self.is_long)
         finally:
-            self._checking = False
+            self.checking = False
         self.show()
 
     async def _check_text(self, text: str, *, estimated: bool) -> None:
-        data = await asyncio.to_thread(self.read.data, text)
-        self.checked = await check(self.services.backend, self.path.name, data, self.path.parent, estimated=estimated)
+        data = await asyncio.to_thread(self.file.read.data, text)
+        self.checked = await check(self.services.backend, self.file.path.name, data, self.file.path.parent, estimated=estimated)
 
     # Drafts and the disk
-
-    def draft(self) -> Draft:
-        """What is to be kept of it."""
-        return Draft(self.path, self.editing.true_text, self.read.stamp)
 
     def _settle_draft(self) -> None:
         self.run_worker(self._write_draft(), exit_on_error=True)
 
     async def keep_draft(self) -> str:
         """Write the draft now; gives why it could not be kept, empty where it was or need not be."""
-        draft, modified = self.draft(), self.modified
-        before, self._draft_problem = self._draft_problem, await asyncio.to_thread(self._kept.settle, draft, modified=modified)
-        if before and not self._draft_problem and modified:
+        before, problem = self.file.draft_problem, await self.file.keep()
+        if before and not problem and self.file.modified:
             self.notice("✓ What you typed is kept as a draft now.", Tone.GOOD)
-        if modified and not self.modified:
-            # It was saved, or taken back, while the draft was written.
-            await asyncio.to_thread(self._kept.settle, draft, modified=False)
-        return self._draft_problem
+        return problem
 
     async def _write_draft(self) -> None:
-        before, problem = self._draft_problem, await self.keep_draft()
+        before, problem = self.file.draft_problem, await self.keep_draft()
         if problem and problem != before:
             self.notice(f"! What you type is kept nowhere until you save it: {problem}.", Tone.WARN)
 
-    def _note_disk(self) -> None:
-        """See what the file is now. It reads from the disk."""
-        try:
-            self.disk, self.disk_problem = stamp_of(self.path), ""
-        except TextFileError as error:
-            self.disk_problem = str(error).replace(str(self.path), self.path.name)
-
     async def look_at_disk(self) -> None:
         """See what became of the file: it is taken as it is now where nothing was typed, and the text is kept where no file has it."""
-        if self._draft_problem:
+        file = self.file
+        if file.draft_problem:
             # There may be room for it again.
             self._settle_draft()
-        before = (self.disk, self.disk_problem)
-        await asyncio.to_thread(self._note_disk)
-        if (self.disk, self.disk_problem) == before:
+        if not await asyncio.to_thread(file.look):
             return
-        if self.disk != self.told_disk and self.disk.exists and not self.disk_problem and not self._typed:
+        if file.changed_outside and file.disk.exists and not file.disk_problem and not file.typed:
             await self._take_disk()
-        if self.modified:
+        if file.modified:
             self.past()
         self._settle_draft()
         self.show()
 
     async def _take_disk(self) -> None:
         try:
-            read = await asyncio.to_thread(read_text, self.path)
+            read = await asyncio.to_thread(read_text, self.file.path)
             self.editing.show_text(read.text)
         except (TextFileError, ValueError) as error:
             self.notice(f"! {error}.", Tone.BAD)
             return
-        self.now_is(self.path, read)
-        self.notice(f"{self.path.name} was changed on disk: it is shown as it is there now.", Tone.INFO)
-
-    def now_is(self, path: Path, read: ReadText) -> None:
-        """The file is this one, and was just read or written."""
-        self.path, self.read = path, read
-        self.disk = self.told_disk = read.stamp
-        self.disk_problem = ""
+        self.file.now_is(self.file.path, read)
+        self.notice(f"{self.file.path.name} was changed on disk: it is shown as it is there now.", Tone.INFO)
 
     # Actions
 
     async def do_complete(self) -> None:
-        """Complete what is typed: at once where there is one way, from a list where there are several; on nothing, indent."""
-        row, column = self.editing.cursor_location
-        if self._long:
-            self.notice(f"A {LONG_WORDS}.", Tone.WARN)
-            return
-        outline = self.outline()
-        place = outline.place(row, column)
-        found = proposals(outline, place, self._names)
-        if not found:
-            self.editing.insert(" " * (SpecText.STEP - column % SpecText.STEP))
-            return
-        chosen: Proposal | None = found[0]
-        if len(found) > 1:
-            choices = [Choice(each.word, each.word, each.help) for each in found]
-            answer = await self.app.push_screen_wait(ChoiceList("What can stand here", choices, self.services.now))
-            chosen = next((each for each in found if each.word == answer), None)
-        if chosen is not None:
-            end = self.editing.cursor_location
-            self.editing.replace(chosen.insert, (row, column - len(place.prefix)), end, maintain_selection_offset=False)
-            self._tell_about()
+        """Complete what is typed, or list what can stand here."""
+        await spec_asking.complete(self)
 
     def do_next_problem(self) -> None:
         """Go to the next problem."""
@@ -455,31 +378,18 @@ class SpecEditor(ViewScreen):
 
     async def do_estimate_spec(self) -> None:
         """Show problems and estimate; of a long text it is made now."""
-        if self._long and not self._checking:
+        if self.is_long and not self.checking:
             self.notice("estimating…", Tone.MUTED)
             await self._check_text(self.editing.true_text, estimated=True)
-        self.app.push_screen(TextDialog(f"{self.path.name}: what it comes to", self.side_lines()))
+        spec_asking.show_side(self)
 
     async def do_differences(self) -> None:
         """Show what applying it would change."""
-        if self.checked is None or self.checked.bundle is None or self._checking:
-            self.notice("There are problems, or it is being checked: then it cannot be compared with what is applied.", Tone.WARN)
-            return
-        try:
-            lines = difference_lines(await differences(self.services.backend, self.checked.bundle))
-        except NodusError as error:
-            self.notice(f"! {error.detail}", Tone.BAD)
-            return
-        self.app.push_screen(TextDialog(f"{self.path.name} against what is applied", lines))
+        await spec_asking.show_differences(self)
 
     async def do_template(self) -> None:
         """Put in a beginning for a kind."""
-        choices = [Choice(kind, kind, " ".join((KINDS[kind].__doc__ or "").split())) for kind in TEMPLATES]
-        kind = await self.app.push_screen_wait(ChoiceList("A beginning for", choices, self.services.now))
-        if kind is not None:
-            text, row = with_template(self.editing.text, self.editing.cursor_location[0], kind)
-            self.editing.replace(text, (0, 0), self.editing.document.end)
-            self.editing.move_cursor((row, 0), center=True)
+        await spec_asking.put_template(self)
 
     async def do_save_spec(self) -> None:
         """Save it."""
@@ -487,26 +397,26 @@ class SpecEditor(ViewScreen):
 
     async def do_launch_spec(self) -> None:
         """Save it and show its estimate, from where it is launched."""
-        if not (self.modified or self.disk != self.told_disk) or await spec_saving.save(self):
-            self.services.launch_file(str(self.path))
+        if not (self.file.modified or self.file.changed_outside) or await spec_saving.save(self):
+            self.services.launch_file(str(self.file.path))
 
     async def do_own_editor(self) -> None:
         """Edit the file elsewhere; what changed there is shown here."""
-        if self.modified and not await spec_saving.save(self):
+        if self.file.modified and not await spec_saving.save(self):
             return
-        if await edit_file(self, self.path):
+        if await edit_file(self, self.file.path):
             await self.look_at_disk()
 
     async def do_take_disk(self) -> None:
         """Show the file as it is on disk; the text here goes, after a question."""
-        await asyncio.to_thread(self._note_disk)
-        if self.disk_problem or not self.disk.exists:
-            why = self.disk_problem or f"{self.path.name} is gone from the disk"
+        await asyncio.to_thread(self.file.look)
+        if self.file.disk_problem or not self.file.disk.exists:
+            why = self.file.disk_problem or f"{self.file.path.name} is gone from the disk"
             self.notice(f"! {why}: there is nothing to take. Your text is still here.", Tone.WARN)
             return
-        if self._typed:
+        if self.file.typed:
             question = Question(
-                f"Take {self.path.name} as it is on disk?",
+                f"Take {self.file.path.name} as it is on disk?",
                 (line("What you typed and did not save goes; undo brings it back while the editor is open."),),
                 "Take it",
             )

@@ -7,9 +7,9 @@ from nodus_tui.authoring.drafts import AnswersPlace, Draft, DraftPlace, Drafts
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, Answers, answers_of
 from nodus_tui.authoring.templates import TEMPLATES
 from nodus_tui.authoring.text_file import NO_FILE, NoFileError, ReadText, TextFileError, read_text
-from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.choice_list import Choice, ChoiceList
+from nodus_tui.screens.spec_asking import kind_choices
 from nodus_tui.screens.spec_editor import SpecEditor
 from nodus_tui.screens.spec_form import SpecForm
 from nodus_tui.view_state.cells import Span, Tone, line
@@ -95,7 +95,7 @@ def _push(screen: ViewScreen, path: Path, read: ReadText, text: str, place: Draf
 async def new_spec(screen: ViewScreen) -> None:
     """Ask how to begin, then edit what comes of it."""
     choices = [Choice(_FORM, "a few questions", "An agent, what it is scored on, and its caps; they become a spec that you can edit.")]
-    choices += [Choice(kind, kind, " ".join((KINDS[kind].__doc__ or "").split())) for kind in TEMPLATES]
+    choices += kind_choices()
     choice = await screen.app.push_screen_wait(ChoiceList("A new spec", choices, screen.services.now))
     if choice is None:
         return

@@ -20,17 +20,17 @@ _SAVE, _KEEP, _DROP = "save", "keep", "drop"
 
 async def save(editor: "SpecEditor") -> bool:
     """Write the text to its file; gives whether it stands there."""
-    path: Path | None = editor.path
-    expected = editor.read.stamp
+    path: Path | None = editor.file.path
+    expected = editor.file.read.stamp
     why = await _why_elsewhere(editor)
     if why:
         path = await _asked_path(editor, why)
-        expected = editor.read.stamp if path == editor.path else NO_FILE
+        expected = editor.file.read.stamp if path == editor.file.path else NO_FILE
     if path is None:
         editor.notice("Nothing was saved.", Tone.MUTED)
         return False
     text = editor.editing.true_text
-    data = editor.read.data(text)
+    data = editor.file.read.data(text)
     try:
         if not await _written(editor, path, data, expected):
             editor.notice("Nothing was saved; your text is still here.", Tone.WARN)
@@ -42,8 +42,8 @@ async def save(editor: "SpecEditor") -> bool:
         kept = f"but in no file, and in no draft: {unkept}" if unkept else "and kept as a draft"
         editor.notice(f"! {error}. Your text is still here, {kept}.", Tone.BAD)
         return False
-    before = editor.path
-    editor.now_is(path, read if read.text == text else replace(read, text=text))
+    before = editor.file.path
+    editor.file.now_is(path, read if read.text == text else replace(read, text=text))
     editor.example = editor.example and path == before
     await editor.keep_draft()
     editor.notice(f"✓ Saved {place_words(path, editor.services.folder)}.", Tone.GOOD)
@@ -74,7 +74,7 @@ async def _why_elsewhere(editor: "SpecEditor") -> str:
     if editor.example:
         return "This is one of the examples: your copy goes into your own folder."
     try:
-        await asyncio.to_thread(read_text, editor.path)
+        await asyncio.to_thread(read_text, editor.file.path)
     except NoFileError:
         return ""
     except TextFileError as error:
@@ -97,20 +97,20 @@ async def _asked_path(editor: "SpecEditor", why: str) -> Path | None:
             return f"That is no place on this machine: {error}"
 
     lines = (line(f"{why} A file that is there already is asked about."),)
-    answer = await editor.app.push_screen_wait(PromptDialog("Save as", lines, value=editor.path.name, problem=problem))
+    answer = await editor.app.push_screen_wait(PromptDialog("Save as", lines, value=editor.file.path.name, problem=problem))
     return None if answer is None else place(answer[0])
 
 
 async def may_leave(editor: "SpecEditor") -> bool:
     """Whether the editor can be closed: asks what becomes of a text that is not saved."""
     await editor.look_at_disk()
-    if not editor.modified:
+    if not editor.file.modified:
         # The view below looks for drafts as soon as it is seen.
-        await asyncio.to_thread(editor.drop)
+        await asyncio.to_thread(editor.file.drop)
         return True
     answer = await editor.app.push_screen_wait(
         ChoiceList(
-            f"{editor.path.name} is not saved",
+            f"{editor.file.path.name} is not saved",
             (
                 Choice("stay", "Go on editing", "Nothing happens."),
                 Choice(_SAVE, "Save and leave", "The file becomes what you see."),
@@ -124,10 +124,10 @@ async def may_leave(editor: "SpecEditor") -> bool:
     if answer == _SAVE:
         return await save(editor)
     if answer == _DROP:
-        await asyncio.to_thread(editor.drop)
+        await asyncio.to_thread(editor.file.drop)
         return True
     if answer == _KEEP:
-        problem = await asyncio.to_thread(editor.keep_and_leave)
+        problem = await asyncio.to_thread(editor.file.keep_and_leave)
         if problem:
             editor.notice(f"! It cannot be kept as a draft: {problem}. Save it, or throw it away.", Tone.BAD)
         return not problem

@@ -39,6 +39,7 @@ def _sample() -> tuple[Line, ...]:
 class ThemeDialog(ModalScreen[str | None]):
     """Gives the name of the chosen theme. What is only looked at is `shown`, and the one before again where none is chosen."""
 
+    DIALOG_KEYS: ClassVar[tuple[tuple[str, str], ...]] = (("↑ ↓", "show"), ("Enter", "keep it"), ("Esc", "the one before"))
     AUTO_FOCUS = "LineTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "cancel", show=False),

@@ -86,8 +86,9 @@ class CapRaise:
         at = f"a cap of {exact_usd(caps[0])}" if len(caps) == 1 else f"caps of {exact_usd(caps[0])} to {exact_usd(caps[-1])}"
         spent = short_usd(sum((each.spent for each in self.fit), Decimal(0)))
         out = self.picked - len(self.fit)
+        together = " together" if len(self.fit) > 1 else ""
         return (
-            line(strong(self._them), f" with {at}, {spent} spent together."),
+            line(strong(self._them), f" with {at}, {spent} spent{together}."),
             *self._above(),
             line(muted(self.note)),
             *((line(muted(f"{out} of the {self.picked} picked can have no higher cap: ended, or without one.")),) if out else ()),
@@ -122,12 +123,15 @@ class CapRaise:
         count = counted(len(raised), self.what)
         short = sum((each.needed or Decimal(0)) > cap for each in raised)
         if self.group is None:
-            said = [line(f"Raises {count}, by {display_usd(sum((cap - each.cap for each in raised), Decimal(0)))} together.")]
+            together = " together" if len(raised) > 1 else ""
+            said = [line(f"Raises {count}, by {display_usd(sum((cap - each.cap for each in raised), Decimal(0)))}{together}.")]
         else:
-            said = [line(f"Extends {count}; all at once they set aside {display_usd(self._aside(raised, cap))}.")]
+            they = "it sets" if len(raised) == 1 else "all at once they set"
+            said = [line(f"Extends {count}; {they} aside {display_usd(self._aside(raised, cap))}.")]
         if short:
             least = enough_text(max(each.needed or Decimal(0) for each in raised))
-            said.append(line(Span(f"! {short} of them would wait again: up to {least} is needed.", Tone.WARN)))
+            who = "It" if len(raised) == 1 else f"{short} of them"
+            said.append(line(Span(f"! {who} would wait again: up to {least} is needed.", Tone.WARN)))
         if self.group is not None and self._aside(raised, cap) > (left := money_parts(status_of(self.group).money).left):
             raises = f" ({self.key('extend_group')} raises it)" if self.key("extend_group") else ""
             said.append(line(Span(f"! The group's cap leaves {display_usd(left)}: some wait for it{raises}.", Tone.WARN)))

@@ -42,7 +42,7 @@ from nodus_tui.view_state.folding import job_after
 from nodus_tui.view_state.money import money_beside_cap, money_of
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.words import JOB_SIGNS, job_sign
+from nodus_tui.view_state.words import JOB_SIGNS, as_sentence, job_sign
 
 _PHASE_ORDER = {phase: place for place, phase in enumerate(JOB_SIGNS)}
 _HOUR_SECONDS = 3600
@@ -336,6 +336,6 @@ def extend_job_lines(job: AnyJob, now: datetime) -> tuple[Line, ...]:
     }.get(status.reason or "", "r begins its next attempt." if status.ended else "It is raised in place, and its end moves.")
     return (
         line(f"{display_usd(cap_of(job))} is the cap; ", strong(f"{short_usd(cost_now(job, now))} is spent"), "."),
-        *((line(muted(status.message)),) if status.message else ()),
+        *((line(muted(as_sentence(status.message))),) if status.message else ()),
         line(onward),
     )

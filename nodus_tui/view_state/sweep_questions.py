@@ -11,6 +11,7 @@ from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.proposals import TYPE_COUNT_FROM, Question, proposed_cap
 from nodus_tui.view_state.sweep_cells import CellNow
 from nodus_tui.view_state.sweeps import sweep_status
+from nodus_tui.view_state.words import as_sentence
 
 
 def _cells(count: int) -> str:
@@ -62,7 +63,7 @@ def sweep_cap_lines(sweep: Sweep) -> tuple[Line, ...]:
     status = sweep_status(sweep)
     return (
         line(f"{exact_usd(status.cap_usd)} is the cap; ", strong(f"{short_usd(status.cost_usd)} is spent"), "."),
-        *((line(muted(status.message)),) if status.message else ()),
+        *((line(muted(as_sentence(status.message))),) if status.message else ()),
         line("It is raised in place. Cells that wait for money start at once, where a place is free."),
     )
 

@@ -142,3 +142,8 @@ BY_ITSELF = "It is asked for again by itself."
 def unread(what: str, why: str, then: str = BY_ITSELF) -> str:
     """What an error keeps from being shown, why, and what to do or what happens next: `The log cannot be read: … . It is …`."""
     return f"{what} cannot be read: {why.rstrip('.')}. {then}"
+
+
+def as_sentence(message: str) -> str:
+    """A message of a backend among sentences: it begins with a capital and ends with a full stop."""
+    return f"{message[:1].upper()}{message[1:]}{'' if message[-1:] in '.!?' else '.'}"

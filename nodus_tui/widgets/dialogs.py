@@ -158,7 +158,7 @@ class PromptDialog(AskingScreen[tuple[str, bool] | None]):
 
     def on_mount(self) -> None:
         """Fill in the text."""
-        lines = [line(Span(self.title_text, Tone.TITLE)), (), *self.lines]
+        lines = [line(Span(self.title_text, Tone.TITLE)), *(((), *self.lines) if self.lines else ())]
         self.query_one("#text", SpanBlock).show(lambda width: wrapped(lines, width))
         self._show_problem(self.value)
 

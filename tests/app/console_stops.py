@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from budget_records import some_budgets
 from console_driver import Driver, painted, settled
-from console_records import every_kind_of_run, group
+from console_records import NOW, every_kind_of_run, group
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
 from queue_records import queue_world
@@ -17,14 +18,19 @@ from test_console_sweeps import world as sweep_world
 from worlds import box_world, gpu_world, job_world, tool_world, world
 
 from nodus_tui.app import NodusApp
+from nodus_tui.contract.events import Event
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.view_state.views import View
 
+HAPPENED = "<happened>"
+"""In the place of keys: something happens that a person waits for."""
 PATH = "<path>"
 """In the place of keys: the path of a spec file is typed."""
 ESTIMATED = "<estimated>"
 """In the place of keys: the estimate is there."""
+OPENED = "<opened>"
+"""In the place of keys: the editor is open, and its text checked."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,25 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
                 while isinstance(app.screen, EstimateScreen) and app.screen._working:
                     await pilot.pause(0.01)
             await settled(app, pilot)
+        elif key == HAPPENED:
+            app.backend.emit(*_HAPPENED)
+            await settled(app, pilot)
+        elif key == OPENED:
+            await _read(app, pilot, View.SPEC)
         else:
             await pilot.press(key)
             await painted(app)
+    if stop.view in {View.SPECS, View.SPEC}:
+        await _read(app, pilot, stop.view)
+    assert _view(app) is stop.view
+
+
+async def _read(app: NodusApp, pilot: Driver, view: View) -> None:
+    """Spec files are read beside the screen, and the editor opens when its file was."""
     async with asyncio.timeout(30):
-        # Spec files are read beside the screen, and the editor opens when its file was.
-        while stop.view in {View.SPECS, View.SPEC} and (_view(app) is not stop.view or any(map(_busy, app.screen_stack))):
+        while _view(app) is not view or any(map(_busy, app.screen_stack)):
             await pilot.pause(0.01)
             await settled(app, pilot)
-    assert _view(app) is stop.view
 
 
 def _view(app: NodusApp) -> View:
@@ -94,11 +110,26 @@ def _busy(screen: object) -> bool:
     return bool(getattr(screen, "busy", False))
 
 
+_HAPPENED = tuple(
+    Event(cursor=cursor, at=NOW - timedelta(minutes=minutes), change="Changed", kind="AgentGroup", name=name, status=status)
+    for cursor, (minutes, name, status) in enumerate(
+        (
+            (9, "arithmetic-smollm2", {"phase": "Stalled", "message": "4 runs wait at their own caps: extend to at least $0.02"}),
+            (4, "arithmetic-smollm2", {"phase": "Running", "message": ""}),
+            (1, "fleet", {"phase": "Completed", "message": ""}),
+        ),
+        101,
+    )
+)
+
 _GROUP = ("j", "enter")
+_WAITING = ("end", "k", "k", "k", "k", "k")
+"""Behind those of a group: to its run that waits at its own cap."""
 _RUN = (*_GROUP, "j", "j", "j", "j", "enter")
 _RESULTS = ("slash", *"plain", "enter", "v")
 _FAILED = ("s", "t", "a", "t", "e", "colon", *"failed")
 _SWEEP = ("W", "down", "enter")
+_SPEC = ("F", "c", *"Budget", "enter", OPENED)
 
 STOPS: dict[str, Stop] = {
     "campaigns": Stop(world, (), View.CAMPAIGNS),
@@ -109,10 +140,17 @@ STOPS: dict[str, Stop] = {
     "group, picked": Stop(world, (*_GROUP, "space", "j", "V"), View.GROUP, once=True),
     "group, columns": Stop(world, (*_GROUP, "O", "j"), View.GROUP),
     "group, kill many": Stop(world, (*_GROUP, "a", "x"), View.GROUP, once=True),
-    "group, extend": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e"), View.GROUP),
-    "group, extend wrong": Stop(world, (*_GROUP, "end", "k", "k", "k", "k", "k", "e", *"zz"), View.GROUP, once=True),
+    "group, extend": Stop(world, (*_GROUP, *_WAITING, "e"), View.GROUP),
+    "group, extend wrong": Stop(world, (*_GROUP, *_WAITING, "e", *"zz"), View.GROUP, once=True),
     "group, kill": Stop(world, (*_GROUP, "X"), View.GROUP),
     "group, kill chosen": Stop(world, (*_GROUP, "X", "tab"), View.GROUP, once=True),
+    "group, kill run": Stop(world, (*_GROUP, *_WAITING, "x"), View.GROUP, once=True),
+    "group, extend afresh": Stop(world, (*_GROUP, *_WAITING, "e", "tab"), View.GROUP, once=True),
+    "group, extend all": Stop(world, (*_GROUP, "C"), View.GROUP, once=True),
+    "group, extend many": Stop(world, (*_GROUP, "a", "e"), View.GROUP, once=True),
+    "group, cap": Stop(world, (*_GROUP, "E"), View.GROUP, once=True),
+    "group, retry": Stop(world, (*_GROUP, "R"), View.GROUP, once=True),
+    "group, retry many": Stop(world, (*_GROUP, "a", "r"), View.GROUP, once=True),
     "results": Stop(result_world, (*_RESULTS, "j", "right"), View.RESULTS),
     "results, choosing another": Stop(result_world, (*_RESULTS, "c"), View.RESULTS),
     "results, written": Stop(result_world, (*_RESULTS, "o"), View.RESULTS, once=True),
@@ -135,6 +173,8 @@ STOPS: dict[str, Stop] = {
     "job": Stop(job_world, ("J", "end", "enter"), View.JOB),
     "job, ended": Stop(job_world, ("J", "slash", *"train", "enter", "enter"), View.JOB, once=True),
     "job, kill": Stop(job_world, ("J", "end", "x"), View.JOBS, once=True),
+    "job, extend": Stop(job_world, ("J", "end", "e"), View.JOBS, once=True),
+    "job, retry": Stop(job_world, ("J", "slash", *_FAILED, "enter", "r"), View.JOBS, once=True),
     "gpus": Stop(gpu_world, ("d",), View.GPUS),
     "gpus, processes": Stop(gpu_world, ("d", "j", "j", "enter"), View.GPUS, once=True),
     "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS, once=True),
@@ -151,6 +191,9 @@ STOPS: dict[str, Stop] = {
     "sweep, compared": Stop(sweep_world, (*_SWEEP, "m", "right", "c"), View.SWEEP),
     "sweep, extend": Stop(sweep_world, (*_SWEEP, "down", "down", "e"), View.SWEEP, once=True),
     "sweep, kill": Stop(sweep_world, (*_SWEEP, "X"), View.SWEEP, once=True),
+    "sweep, kill cell": Stop(sweep_world, (*_SWEEP, "down", "down", "x"), View.SWEEP, once=True),
+    "sweep, cap": Stop(sweep_world, (*_SWEEP, "E"), View.SWEEP, once=True),
+    "sweep, retry": Stop(sweep_world, (*_SWEEP, "R"), View.SWEEP, once=True),
     "queue": Stop(queue_world, ("w",), View.QUEUE),
     "queue, unfolded": Stop(queue_world, ("w", "o", "end"), View.QUEUE, once=True),
     "queue, of a group": Stop(queue_world, ("w", "a"), View.QUEUE, once=True),
@@ -167,10 +210,20 @@ STOPS: dict[str, Stop] = {
     "specs": Stop(world, ("F",), View.SPECS),
     "specs, create": Stop(world, ("F", "c"), View.SPECS, once=True),
     "specs, form": Stop(world, ("F", "c", "enter"), View.SPECS, once=True),
-    "spec": Stop(world, ("F", "c", *"Budget", "enter"), View.SPEC),
+    "spec": Stop(world, _SPEC, View.SPEC),
+    "spec, completing": Stop(world, (*_SPEC, *["down"] * 4, "end", "enter", "tab"), View.SPEC, once=True),
+    "spec, wrong": Stop(world, (*_SPEC, *["down"] * 6, "end", "x"), View.SPEC, once=True),
+    "spec, what it comes to": Stop(world, (*_SPEC, "ctrl+r"), View.SPEC, once=True),
+    "spec, differences": Stop(world, (*_SPEC, "ctrl+g"), View.SPEC, once=True),
+    "spec, template": Stop(world, (*_SPEC, "ctrl+t"), View.SPEC, once=True),
+    "spec, help": Stop(world, (*_SPEC, "f1"), View.SPEC, once=True),
+    "spec, save as": Stop(world, ("F", "end", "enter", OPENED, "ctrl+o"), View.SPEC, once=True),
+    "spec, leave": Stop(world, (*_SPEC, "escape"), View.SPEC, once=True),
+    "spec, quit": Stop(world, (*_SPEC, "ctrl+c"), View.SPEC, once=True),
     "help": Stop(world, ("question_mark",), View.CAMPAIGNS),
     "help, end": Stop(world, ("question_mark", "end"), View.CAMPAIGNS, once=True),
-    "notices": Stop(world, ("N",), View.CAMPAIGNS, once=True),
+    "notices": Stop(world, (HAPPENED, "N"), View.CAMPAIGNS, once=True),
+    "notices, none": Stop(world, ("N",), View.CAMPAIGNS, once=True),
     "palette": Stop(world, ("ctrl+p",), View.CAMPAIGNS),
     "palette, typed": Stop(world, ("ctrl+p", *"ex"), View.CAMPAIGNS, once=True),
     "jump": Stop(world, ("colon",), View.CAMPAIGNS, once=True),

@@ -4,23 +4,33 @@
 `python scripts/screenshots.py` for how it looks to the eye.
 """
 
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
-from console_driver import console
+from console_driver import console, press, settled
 from console_stops import STOPS, Stop, go_to
+from draft_files import left_answers, left_draft
 from pictures import picture
+from scripted_backend import ScriptedBackend
 from shots import slug
 from spec_workspace import spec_workspace
 
+from nodus_tui.authoring.drafts import Draft
+from nodus_tui.authoring.form import DEFAULT_ANSWERS
+from nodus_tui.authoring.text_file import NO_FILE
 from nodus_tui.contract.console_configuration import ConsoleSettings
+from nodus_tui.screens.choice_list import ChoiceList
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
+from nodus_tui.view_state.views import View
 
 FOLDER = Path(__file__).parent / "pictures"
 PLACES = list(STOPS)
 SIZES = ((80, 24), (120, 40), (200, 60))
 THEMES = sorted(_shelf.themes) if (_shelf := ThemeShelf((packaged_folder(),))).read() else []
+KEPT = {"specs-draft": ("j", "enter"), "specs-answers": ("c", "enter")}
+"""Questions about what was typed and not saved, and the keys in the list of specs that lead to each."""
 _UPDATES = bool(os.environ.get("NODUS_UPDATE_GOLDEN"))
 
 
@@ -52,6 +62,22 @@ async def test_each_place_looks_as_agreed(stop: str, size: tuple[int, int]) -> N
         compare(f"{slug(stop)}-{size[0]}x{size[1]}", picture(app))
 
 
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", KEPT)
+async def test_what_was_kept_is_offered_as_agreed(name: str, size: tuple[int, int], workspace: Path, tmp_path: Path) -> None:
+    file = workspace / "budgets" / "month.yaml"
+    left_draft(tmp_path / "drafts", Draft(file, file.read_text(encoding="utf-8").replace("100.00", "250.00"), NO_FILE))
+    left_answers(tmp_path / "drafts", {**DEFAULT_ANSWERS, "name": "sums"})
+    async with console(ScriptedBackend(), size=size, state_folder=tmp_path) as (app, pilot):
+        await go_to(app, pilot, Stop(ScriptedBackend, ("F",), View.SPECS))
+        await press(app, pilot, *KEPT[name])
+        async with asyncio.timeout(30):
+            while not isinstance(app.screen, ChoiceList) or app.screen.typed:
+                await pilot.pause(0.01)
+        await settled(app, pilot)
+        compare(f"{name}-{size[0]}x{size[1]}", picture(app))
+
+
 @pytest.mark.parametrize("theme", THEMES)
 async def test_each_theme_looks_as_agreed(theme: str) -> None:
     group: Stop = STOPS["group"]
@@ -61,5 +87,7 @@ async def test_each_theme_looks_as_agreed(theme: str) -> None:
 
 
 def test_no_picture_is_left_of_what_is_gone() -> None:
-    wanted = {f"{slug(stop)}-{width}x{height}" for stop in PLACES for width, height in SIZES} | {f"theme-{slug(theme)}" for theme in THEMES}
+    wanted = {f"{slug(stop)}-{width}x{height}" for stop in (*PLACES, *KEPT) for width, height in SIZES} | {
+        f"theme-{slug(theme)}" for theme in THEMES
+    }
     assert {path.stem for path in FOLDER.iterdir()} == wanted

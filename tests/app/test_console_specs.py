@@ -61,7 +61,7 @@ async def editing(app, pilot) -> SpecEditor:
 async def checked(app, pilot, editor: SpecEditor) -> None:
     """What is typed is checked now, without the moment of rest before it."""
     editor.check_now()
-    await until(app, pilot, lambda: not editor._checking)
+    await until(app, pilot, lambda: not editor.checking)
 
 
 def state(tmp_path: Path) -> Path:
@@ -173,7 +173,7 @@ async def test_the_lines_that_are_marked_are_those_that_validate_names(folder: P
         for name in sorted(FAULTY, key=lambda each: f"{each}.yaml"):
             await press(app, pilot, "enter")
             await until(app, pilot, lambda: isinstance(app.screen, SpecEditor) and app.screen.checked is not None and not app.screen.busy)
-            assert app.screen.path.stem == name
+            assert app.screen.file.path.stem == name
             marked[name] = set(re.findall(r"^ *(\d+)!", screen_text(app), re.MULTILINE))
             await press(app, pilot, "escape", "down")
     assert marked == named
@@ -183,13 +183,13 @@ async def test_fields_are_completed_and_their_help_is_told(folder: Path) -> None
     async with console(ScriptedBackend()) as (app, pilot):
         editor = await editing(app, pilot)
         await press(app, pilot, "down", "down", "down", "down", "end", "enter", *"maxT")
-        editor._tell_about()
+        editor.tell_about()
         await settled(app, pilot)
         assert "Tab maxTurns" in screen_text(app)
         await press(app, pilot, "tab")
         assert editor.editing.document.get_line(5) == "  maxTurns: "
         await press(app, pilot, "3")
-        editor._tell_about()
+        editor.tell_about()
         await settled(app, pilot)
         assert "Model calls in one conversation, at most." in " ".join(screen_text(app).split())
 
@@ -278,7 +278,7 @@ async def test_a_draft_goes_when_what_was_typed_is_taken_back(folder: Path, tmp_
         await press(app, pilot, "ctrl+end", "]")
         await draft_kept(app, pilot, tmp_path)
         await press(app, pilot, "ctrl+z")
-        assert not editor.modified
+        assert not editor.file.modified
         editor._settle_draft()
         await until(app, pilot, lambda: draft_of(state(tmp_path) / "drafts", folder / "agent.yaml") is None)
 

@@ -105,7 +105,7 @@ async def test_a_persons_editor_that_deletes_the_file_leaves_the_text_unsaved(
     async with console(ScriptedBackend(), state_folder=state(tmp_path)) as (app, pilot):
         editor = await editing(app, pilot)
         await editor.do_own_editor()
-        assert editor.modified
+        assert editor.file.modified
         await until(app, pilot, lambda: kept(tmp_path, folder / "agent.yaml") is not None)
 
 
@@ -158,7 +158,7 @@ async def test_what_cannot_go_into_its_file_any_more_is_saved_under_another_name
         await press(app, pilot, "end", *["backspace"] * 10, *"other.yaml", "enter")
         await until(app, pilot, lambda: (folder / "other.yaml").exists() and "✓ Saved" in screen_text(app))
         assert (folder / "other.yaml").read_text(encoding="utf-8") == GOOD + "# mine"
-        assert not editor.modified
+        assert not editor.file.modified
         assert kept(tmp_path, folder / "agent.yaml") is None
 
 
@@ -179,7 +179,7 @@ async def test_a_draft_is_listed_and_offered_when_its_file_cannot_be_read(
         await press(app, pilot, "enter")
         await until(app, pilot, lambda: isinstance(app.screen, SpecEditor))
         assert app.screen.editing.true_text == GOOD + "# mine"
-        assert app.screen.modified
+        assert app.screen.file.modified
 
 
 async def test_a_draft_of_a_spoilt_file_can_be_thrown_away(folder: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -42,7 +42,7 @@ def test_extending_runs_proposes_what_suffices_for_each_and_counts_what_it_takes
 def test_what_a_going_run_holds_is_not_set_aside_twice_and_who_has_ended_is_left_out() -> None:
     going = run(4, cap="0.06", phase=RunPhase.RUNNING, cost_usd=usd("0.02"))
     raised = runs_cap((going, run(5, phase=RunPhase.CANCELLED)), group())
-    assert plain(raised.remark(Decimal("0.10"))) == "Extends 1 run; all at once they set aside $0.04."
+    assert plain(raised.remark(Decimal("0.10"))) == "Extends 1 run; it sets aside $0.04."
     assert "1 of the 2 picked can have no higher cap" in words(raised)
 
 
@@ -67,5 +67,5 @@ def test_what_has_nothing_above_it_says_by_how_much_it_is_raised() -> None:
     assert "2 jobs with caps of $0.06 to $0.20, $0.15 spent together." in said
     assert "1 of the 3 picked" in said
     assert [each.name for each in raised.below(Decimal("0.08"))] == ["a"]
-    assert plain(raised.remark(Decimal("0.08"))) == "Raises 1 job, by $0.02 together. ! 1 of them would wait again: up to $0.09 is needed."
+    assert plain(raised.remark(Decimal("0.08"))) == "Raises 1 job, by $0.02. ! It would wait again: up to $0.09 is needed."
     assert raised.question(Decimal("0.3")).title == "Extend 2 jobs?"

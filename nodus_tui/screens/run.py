@@ -19,6 +19,7 @@ from nodus_tui.screens.outside import Role, open_outside
 from nodus_tui.screens.run_facts import show_facts
 from nodus_tui.screens.run_reading import ConversationReader
 from nodus_tui.screens.services import Services
+from nodus_tui.view_state.call_columns import no_reply_words
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.figures import clock_text
@@ -263,8 +264,11 @@ class RunScreen(ViewScreen):
         if not self.calls.has_focus:
             self.reader.turn_one()
         elif (call := self.calls.cursor_item) is not None:
-            self._turn_to(calls=False)
-            self.reader.go_to_call(call.number)
+            if (reply := self.reader.reply_to(call.number)) is None:
+                self.notice(no_reply_words(call), Tone.WARN)
+            else:
+                self._turn_to(calls=False)
+                self.reader.go_to_reply(reply)
 
     def on_line_table_row_opened(self) -> None:
         """A click on the chosen call."""

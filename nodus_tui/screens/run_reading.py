@@ -95,13 +95,13 @@ class ConversationReader:
         if piece is not None:
             self.pane.go_to(piece)
 
-    def go_to_call(self, number: int) -> None:
-        """Mark the reply that a model call made."""
-        part = next((each for each in self._reading.parts if each.call == number), None)
-        if part is None:
-            self._screen.notice(f"Call {number} made no reply that was kept.", Tone.WARN)
-        else:
-            self._mark(part)
+    def reply_to(self, number: int) -> Part | None:
+        """The reply that a model call made; None where there is none."""
+        return next((each for each in self._reading.parts if each.call == number), None)
+
+    def go_to_reply(self, part: Part) -> None:
+        """Mark it."""
+        self._mark(part)
 
     # Folding and form.
 

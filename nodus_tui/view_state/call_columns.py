@@ -62,6 +62,14 @@ def _note_cell(call: CallRecord, _now: datetime) -> Line:
     return joined(parts)
 
 
+def no_reply_words(call: CallRecord) -> str:
+    """Why a call has no reply to go to, whole: its row may be too narrow for that."""
+    if call.ended_at is None:
+        return f"Call {call.number} is not answered yet."
+    why = f": {call.error.rstrip('.')}" if call.error else " that was kept"
+    return f"Call {call.number} made no reply{why}."
+
+
 CALL_COLUMNS: tuple[Column[CallRecord], ...] = (
     Column("number", "CALL", 5, lambda call, _now: line(muted(str(call.number))), lambda call: call.number, right=True),
     Column(

@@ -1,10 +1,12 @@
 """The run's state: facts, wrapped conversation, calls."""
 
 from datetime import timedelta
+from typing import Any
 
 from console_records import NOW, conversation, run, tool_conversation, tool_run, usd
 
 from nodus_tui.contract.phases import Reason, RunPhase
+from nodus_tui.view_state.call_columns import no_reply_words
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.image_names import short_image
 from nodus_tui.view_state.run import CALL_COLUMNS, RunState
@@ -123,3 +125,10 @@ def test_a_run_at_its_cap_names_the_amount_and_no_key_that_is_not_offered() -> N
     told = "\n".join(texts((*state.facts(120, NOW), *state.silence())))
     assert "waits  its own cap · its next call needs at least $0.0641\n" in told
     assert "may cost" not in told
+
+
+def test_a_call_without_a_reply_says_why_in_full() -> None:
+    ended = conversation("x").calls[0]
+    why = "the provider answered 429: too many requests for this key in this minute"
+    assert no_reply_words(ended.model_copy(update={"number": 2, "error": why})) == f"Call 2 made no reply: {why}."
+    assert no_reply_words(ended.model_copy(update={"ended_at": None})) == "Call 1 is not answered yet."

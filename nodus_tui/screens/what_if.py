@@ -14,7 +14,7 @@ from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.what_if import WhatIfRow, WhatIfState, head_lines, row_words, value_problem
-from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.view_state.words import GROUP_SIGNS, unread
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.dialogs import PromptDialog
 from nodus_tui.widgets.line_table import LineTable
@@ -113,7 +113,8 @@ class WhatIfScreen(RowsScreen):
 
     def _empty_lines(self) -> tuple[Line, ...]:
         if self._problem:
-            return (line(Span(f"{self._problem}. {self.key('back')} goes back; opening it again tries again.", Tone.BAD)),)
+            told = unread("The runs", self._problem, f"{self.key('back')} goes back; opening it again tries again.")
+            return (line(Span(f"! {told}", Tone.BAD)),)
         if not self.state.group.loaded:
             return (line(muted("Reading the runs…")),)
         return (line(f"There is no group {self.group_name} any more. "), self.hint("back", " goes back."))

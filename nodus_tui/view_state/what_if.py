@@ -48,6 +48,11 @@ class WhatIfRow:
         return not self.forecast.peak_active and not self.forecast.starts
 
     @property
+    def stuck(self) -> bool:
+        """Whether nothing goes, and nothing that waits can start: then there is no end to foresee."""
+        return not self.forecast.peak_active and bool(self.forecast.starts)
+
+    @property
     def end(self) -> datetime | None:
         """When the last run ends."""
         return None if self.forecast.seconds is None else self.made_at + timedelta(seconds=self.forecast.seconds)
@@ -69,23 +74,27 @@ def _value_cell(row: WhatIfRow, _now: datetime) -> Line:
 
 
 def end_text(row: WhatIfRow, now: datetime) -> str:
-    """`~14:31`, to the minute; `unknown` without a pace."""
+    """`~14:31`, to the minute; `unknown` without a pace, and `-` where nothing can go."""
+    if row.stuck:
+        return "-"
     return when_text(When("Forecast", row.end) if row.end is not None else UNKNOWN, now)
 
 
 def _end_cell(row: WhatIfRow, now: datetime) -> Line:
-    if row.idle:
+    if row.idle or row.stuck:
         return line(NOTHING)
     return line(Span(end_text(row, now), Tone.MARK if row.end is not None else Tone.MUTED))
 
 
 def left_text(row: WhatIfRow) -> str:
-    """How long it takes from now."""
+    """How long it takes from now; `-` where nothing can go."""
+    if row.stuck:
+        return "-"
     return "unknown" if row.forecast.seconds is None else forecast_text(row.forecast.seconds)
 
 
 def _left_cell(row: WhatIfRow, _now: datetime) -> Line:
-    return line(Span(left_text(row), Tone.MARK)) if row.forecast.seconds is not None and not row.idle else line(NOTHING)
+    return line(Span(left_text(row), Tone.MARK)) if row.forecast.seconds is not None and not (row.idle or row.stuck) else line(NOTHING)
 
 
 def allowed_text(row: WhatIfRow) -> str:
@@ -203,6 +212,9 @@ def row_words(row: WhatIfRow, now: datetime) -> tuple[Line, ...]:
     found = row.forecast
     if row.idle:
         return ()
+    if row.stuck:
+        words = f"Nothing goes, and none of the {found.stranded:,} in line can start, whatever maxActive is: the cap has no room for one."
+        return (line(Span(words, Tone.WARN)), line(muted("A higher cap of the group lets them start.")))
     value = f"maxActive {found.max_active:,}"
     ends = "comes to a stop" if found.stranded else "ends"
     if row.end is None:

@@ -11,7 +11,16 @@ from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.group import GroupState
-from nodus_tui.view_state.what_if import WHAT_IF_COLUMNS, WhatIfState, head_lines, left_text, row_words, value_problem
+from nodus_tui.view_state.what_if import (
+    WHAT_IF_COLUMNS,
+    WhatIfState,
+    end_text,
+    head_lines,
+    left_text,
+    row_words,
+    value_problem,
+    what_if_rows,
+)
 
 MEANS = {"mean_run_seconds": 60.0, "mean_run_usd": usd("0.04")}
 
@@ -126,3 +135,14 @@ def test_the_groups_own_forecast_is_that_of_its_present_maxactive_however_long_r
     made = state(pending=15, verdicts={"Correct": 5}, started_at=NOW - since)
     assert made.group.seconds_left(NOW) == made.rows.item("10").forecast.seconds == forecast(made.load).seconds
     assert any(f"{left_text(made.rows.item('10'))} left" in plain(each) for each in made.group.head(200, NOW, roomy=True))
+
+
+def test_where_nothing_goes_and_nothing_can_start_no_end_is_foretold() -> None:
+    waiting = [each for each in runs() if each.status.phase is RunPhase.PENDING]
+    _, rows = what_if_rows(busy(reserved="0.00", spent="0.95"), waiting, NOW)
+    row = next(each for each in rows if each.is_present)
+    assert [plain(column.cell(row, NOW)) for column in WHAT_IF_COLUMNS if column.key in {"end", "left"}] == ["–", "–"]
+    assert (end_text(row, NOW), left_text(row)) == ("-", "-")
+    first, second = (plain(each) for each in row_words(row, NOW))
+    assert first == "Nothing goes, and none of the 13 in line can start, whatever maxActive is: the cap has no room for one."
+    assert second == "A higher cap of the group lets them start."

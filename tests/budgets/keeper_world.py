@@ -219,13 +219,14 @@ class World:
             if each.phase == "Waiting":
                 self._start_if_paid(each)
 
-    async def end(self, each: Compute) -> None:
-        """Its last process is gone."""
+    async def end(self, each: Compute, share: float = 1.0) -> None:
+        """Its last process is gone. It has cost a share of its time × its rate, as measured electricity does: its last part."""
         each.phase = "Stopped" if each.asked == "Budget" else "Over"
-        self.paid.append(Paid(each.work, each.since, self.now, each.rate, is_rate=True))
+        paid = Paid(each.work, self.now - (self.now - each.since) * share, self.now, each.rate, is_rate=True)
+        self.paid.append(paid)
         purse, stopped = self._purse(each.work), each.phase == "Stopped"
         each.asked, each.ends_at = "", None
-        await self._commit(purse.end(each.name))
+        await self._commit(purse.end(each.name, None if share == 1.0 else paid.since(each.since)))
         each.gone.set()
         if stopped:
             # Its limit may have been raised while it was ending.

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -92,11 +93,11 @@ class Keeping(RuleBasedStateMachine):
         self.world.touched()
 
     @precondition(lambda self: self._in("Running"))
-    @rule(data=st.data())
-    def work_comes_to_its_end(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), share=st.one_of(st.just(1.0), st.floats(0, 1)))
+    def work_comes_to_its_end(self, data: st.DataObject, share: float) -> None:
         each = self.world.compute[data.draw(st.sampled_from(self._in("Running")))]
         if each.asked != "Budget":
-            self._did(self.world.end(each))
+            self._did(self.world.end(each, share))
 
     @precondition(lambda self: self._in("Running", "Waiting", "Stopped"))
     @rule(data=st.data())
@@ -206,6 +207,32 @@ async def test_who_was_turned_away_for_a_call_goes_on_when_the_call_has_ended(tm
         world.touched()
         await world.pass_time(3)
         assert job.phase == "Running"
+    finally:
+        await world.aclose(crash=False)
+        await store.aclose()
+
+
+@pytest.mark.parametrize("monthly", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+async def test_a_budget_that_is_made_while_compute_runs_counts_right_where_that_cost_less_than_its_rate(
+    tmp_path: Path, share: float, monthly: bool
+) -> None:
+    """It runs for ten minutes before and five after; over a restart, too, and where the budget becomes one of all time afterwards."""
+    store = await Store.open(tmp_path / "workspace.db")
+    world = World(store)
+    await world.open()
+    try:
+        world.new(Work(), 6 * USD, 1.0)
+        await world.pass_time(600)
+        await world.put(Ceiling("late", 100 * USD, world.now, monthly=monthly))
+        await world.pass_time(300)
+        await world.end(world.compute["1"], share)
+        for _ in range(2):
+            assert abs(world.keeper.book.spent("late", world.now) - world.spent("late")) <= 4
+            await world.aclose(crash=True)
+            await world.open()
+        await world.put(replace(world.known["late"].ceiling, monthly=False))
+        assert abs(world.keeper.book.spent("late", world.now) - world.spent("late")) <= 4
     finally:
         await world.aclose(crash=False)
         await store.aclose()

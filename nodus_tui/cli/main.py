@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from nodus_tui import __version__
+from nodus_tui.cli.no_plugins import without_plugins
 
 VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Launch what a spec has to run, wait, and print its results."),
@@ -135,8 +136,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     gc.set_threshold(GARBAGE_AFTER)
     # At its end Python looks through all that lives once more: a sixth of a verb's time, for memory that the system takes back anyway.
     atexit.register(gc.freeze)
-    # No package that hooks into pydantic is wanted here, and to look for one it reads what every installed package says of itself.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    without_plugins()
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             # Closed by the caller. Something harmless takes its number, or the next file that is opened would get what is printed.

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,12 +23,10 @@ from textual.worker import WorkerCancelled, WorkerFailed
 from nodus_tui.appearance import Appearance
 from nodus_tui.connect import chosen_way
 from nodus_tui.console_memory import ConsoleMemory
-from nodus_tui.contract.backend import Backend, Linked
+from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.console_configuration import ConsoleSettings
-from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.playback import Replayed
-from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.drawing import line_filters
 from nodus_tui.key_gate import KeyGate
 from nodus_tui.last_places import LastPlaces
@@ -41,22 +40,23 @@ from nodus_tui.screens.preloading import LIKELY_NEXT, WITH_DATA, load
 from nodus_tui.screens.room import ROOM_CSS, Room
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.theme_desk import ThemeDesk
+from nodus_tui.screens.who_works import WhoWorks
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.tidying import Tidying
-from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
-from nodus_tui.view_state.key_actions import Situation, key_words
+from nodus_tui.view_state.key_actions import Situation
 from nodus_tui.view_state.keymap import bindings, keymap_of
-from nodus_tui.view_state.parting import Going, parting_words, whose_work
+from nodus_tui.view_state.parting import whose_work
 from nodus_tui.view_state.views import View, destination
 from nodus_tui.visits import Visits
 from nodus_tui.wishes import NO_WISHES, Wishes
 
 if TYPE_CHECKING:
     from nodus_tui.screens.launch_check import Target
+    from nodus_tui.screens.leaving import Leaving
 
 _log = logging.getLogger(__name__)
 
@@ -64,12 +64,10 @@ FLUSH_SECONDS = 0.5
 """Data is painted at most this often; what a person does is painted at once."""
 TICK_SECONDS = 1.0
 """How often ages are looked at. Nothing is painted where none reads otherwise."""
-STOP_GRACE_SECONDS = 10.0
-"""What calls in flight get when the person leaves."""
 ROLE_SECONDS = 3.0
 """How often a backend in this process is asked who does the work: another process may end, and this one takes over."""
 INTRODUCTION_SECONDS = 2.0
-"""What the console waits for its backend to say who looks on, and for the first data of who leaves at once."""
+"""What the console waits for its backend to say who looks on."""
 FAR_SECONDS = 5.0
 """How often a backend in another process is asked how many sandboxes run, while it answers."""
 
@@ -137,7 +135,7 @@ class NodusApp(App[int], inherit_bindings=False):
             author=_login_name(),
             copy_file=None if in_browser else (state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
-            whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=isinstance(backend, Linked)),
+            whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=self.work.linked),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
             tables=TableMemory(self.settings, memory),
             situation=self.situation,
@@ -145,12 +143,9 @@ class NodusApp(App[int], inherit_bindings=False):
             launch_file=self.show_estimate,
             arrived=self._keep_place,
         )
-        self.info: BackendInfo | None = None
+        self.work = WhoWorks(self, self.services)
         self.failure: Exception | None = None
         """What nobody expected and ended the console."""
-        self.stopped_work = False
-        self._leaving = False
-        self._looking_afar = False
         self._data_came = asyncio.Event()
         self._was_lost = False
         """Whether the last tick found the link broken: the next one shows that it is whole again."""
@@ -209,8 +204,8 @@ class NodusApp(App[int], inherit_bindings=False):
             self.push_screen(screen_of(View.GROUP, self.services, self.start_at))
         self._open_first()
         self.set_interval(TICK_SECONDS, self._tick)
-        self.set_interval(ROLE_SECONDS, self.look_who_works)
-        self.set_interval(FAR_SECONDS, self._look_afar)
+        self.set_interval(ROLE_SECONDS, self.work.look)
+        self.set_interval(FAR_SECONDS, self.work.look_afar)
         self.run_worker(self._themes.watch(), exit_on_error=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -266,67 +261,20 @@ class NodusApp(App[int], inherit_bindings=False):
         """Dialogs go by the room that there is."""
         self.room.resized(event.size)
 
+    @property
+    def info(self) -> BackendInfo | None:
+        """What the backend said of itself last; None before it has said anything."""
+        return self.work.info
+
     async def _introduce(self) -> None:
         """What a person should know at the start: the backend's notes, and themes that could not be used."""
-        notes = [self._theme_note] if self._theme_note else []
-        try:
-            self.info = await self.backend.info()
-        except NodusError as error:
-            notes.append(error.detail)
-        else:
-            notes.extend(self.info.notes)
-            if self.info.scheduler_elsewhere and not isinstance(self.backend, Linked):
-                what = "you watch and act on it" if self.info.role == "operator" else "you look on"
-                notes.append(f"another process does this workspace's work; here {what}")
+        notes = [*([self._theme_note] if self._theme_note else []), *await self.work.introduce()]
         if isinstance(self.screen, ViewScreen):
             self.screen.show()
             if notes:
                 self.screen.notice("; ".join(notes), Tone.WARN)
         self._themes.tell_faults()
         self._go_back()
-
-    async def look_who_works(self) -> None:
-        """Ask the backend who does the work now, and tell where that has changed; what is known stays known where it cannot say."""
-        if isinstance(self.backend, Linked):
-            # Through a link the work is always another process's, and one that is broken must not hold up who wants to leave.
-            return
-        before = self.info
-        try:
-            self.info = await self.backend.info()
-        except NodusError:
-            # The feed tells of a backend that does not answer.
-            return
-        self._show_sandboxes(before)
-        if before is None or (before.scheduling, before.scheduler_elsewhere) == (self.info.scheduling, self.info.scheduler_elsewhere):
-            return
-        if isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
-            self.screen.show()
-            if self.info.scheduling and not before.scheduling:
-                asks = f"{key_words('quit', self.situation())} asks before it stops."
-                self.screen.notice(f"This window does the work now: the process that did it has ended. {asks}", Tone.WARN)
-
-    def _look_afar(self) -> None:
-        """Ask a backend in another process how many sandboxes run; beside the screen, for its answer may take its time."""
-        link = self.services.link()
-        if link is not None and link.connected and not self._looking_afar:
-            self._looking_afar = True
-            self.run_worker(self._asked_afar(), exit_on_error=True)
-
-    async def _asked_afar(self) -> None:
-        before = self.info
-        try:
-            self.info = await self.backend.info()
-        except NodusError:
-            # The feed tells of a backend that does not answer.
-            return
-        finally:
-            self._looking_afar = False
-        self._show_sandboxes(before)
-
-    def _show_sandboxes(self, before: BackendInfo | None) -> None:
-        changed = before is not None and self.info is not None and before.sandboxes_running != self.info.sandboxes_running
-        if changed and isinstance(self.screen, ViewScreen) and self.screen.is_mounted:
-            self.screen.show()
 
     # Painting
 
@@ -511,84 +459,16 @@ class NodusApp(App[int], inherit_bindings=False):
         elif isinstance(self.screen, ViewScreen):
             self.screen.notice(told, Tone.GOOD)
 
+    @cached_property
+    def leaving(self) -> "Leaving":
+        """How this console is left."""
+        from nodus_tui.screens.leaving import Leaving  # noqa: PLC0415 - what only the end needs
+
+        return Leaving(self, self.services, self.work, self._data_came, starts_anew=self.starts_anew)
+
     def action_leave(self) -> None:
         """Leave, after a question where work would stop."""
-        if self._leaving:
-            # The second time means it: what is committed is safe, calls in flight are charged when the work goes on.
-            self.exit(0)
-            return
-        self.run_worker(self._leave(), exit_on_error=True)
-
-    async def _leave(self) -> None:
-        # Dialogs are loaded with the first.
-        from nodus_tui.view_state.proposals import quit_question, unsaved_question, unsent_question  # noqa: PLC0415
-        from nodus_tui.widgets.dialogs import ConfirmDialog  # noqa: PLC0415 - as above
-
-        await self.look_who_works()
-        await self._know_the_work()
-        unsaved = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
-        if unsaved:
-            question = unsaved_question(unsaved[0].unsaved(), await unsaved[0].unkept())
-            if isinstance(self.screen, ConfirmDialog) or not await self.push_screen_wait(ConfirmDialog(question)):
-                return
-        if self.services.asked.unsent and (
-            isinstance(self.screen, ConfirmDialog)
-            or not await self.push_screen_wait(ConfirmDialog(unsent_question(self.services.asked.unsent)))
-        ):
-            return
-        unfinished, sweeps, boxes = self._work_of_this_process()
-        if unfinished or sweeps or boxes:
-            if isinstance(self.screen, ConfirmDialog):
-                return
-            resume = key_words("resume", self.situation())
-            question = quit_question(unfinished, sweeps, boxes, starts_anew=self.starts_anew, resume=resume)
-            if not await self.push_screen_wait(ConfirmDialog(question)):
-                return
-            self._leaving = True
-            going = sum(status_of(group).going for group in unfinished)
-            if isinstance(self.screen, ViewScreen):
-                calls = f"{going} run{'' if going == 1 else 's'}"
-                at_once = f"{key_words('quit', self.situation())} leaves at once."
-                stopping = f"Stopping: {calls} may end the call in flight, {STOP_GRACE_SECONDS:.0f} s at most. {at_once}"
-                self.screen.notice(stopping, Tone.WARN)
-            await self.stop_work(STOP_GRACE_SECONDS)
-        self.exit(0, message=self._what_goes_on() or None)
-
-    async def _know_the_work(self) -> None:
-        """Who leaves in the first moment may leave work behind that is not on the screen yet."""
-        if self.info is not None and self.info.scheduling:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(INTRODUCTION_SECONDS):
-                    await self._data_came.wait()
-
-    def _what_goes_on(self) -> str:
-        """What the person who leaves should know: the work of another process goes on, or nobody does it."""
-        if self.services.playback() is not None:
-            return ""
-        work = [group.name for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest]
-        work += [sweep.name for sweep in self.feed.sweeps.going()]
-        going = Going(tuple(work), self.feed.boxes.going(), self.feed.jobs.going())
-        return parting_words(going, self.info, linked=isinstance(self.backend, Linked))
-
-    def _work_of_this_process(self) -> tuple[tuple[AgentGroup, ...], tuple[str, ...], tuple[str, ...]]:
-        """The groups, and the sweeps and the Sandboxes by name, that leaving would stop."""
-        if self.info is None or not self.info.scheduling:
-            return (), (), ()
-        groups = tuple(group for group in self.feed.campaigns.rows.items() if not status_of(group).phase.at_rest)
-        return groups, tuple(sweep.name for sweep in self.feed.sweeps.going()), self.feed.boxes.going()
-
-    async def stop_work(self, grace_seconds: float) -> None:
-        """Stop the work that this process runs, once."""
-        if self.stopped_work or isinstance(self.backend, Linked):
-            return
-        try:
-            self.info = await self.backend.info()
-            if not self.info.scheduling:
-                return
-            self.stopped_work = True
-            await self.backend.stop_work(grace_seconds=grace_seconds)
-        except NodusError as error:
-            self.exit(1, message=f"The work could not be stopped in order: {error.detail}")
+        self.leaving.ask()
 
     def _handle_exception(self, error: Exception) -> None:
         """The one door of what nobody expected: the screen ends and gives the terminal back; who opened the console tells of it."""

@@ -66,7 +66,7 @@ async def show_console(
         if app.return_code and result is None:
             result = app.return_code
         try:
-            await app.stop_work(HANGUP_GRACE_SECONDS)
+            await app.leaving.stop_work(HANGUP_GRACE_SECONDS)
         finally:
             if app.failure is not None:
                 raise app.failure

@@ -17,6 +17,7 @@ LIKELY_NEXT = (
     "nodus_tui.view_state.lazy_text",
     "nodus_tui.view_state.transcript_parts",
     "nodus_tui.widgets.dialogs",
+    "nodus_tui.screens.leaving",
     "nodus_tui.screens.acting",
     "nodus_tui.screens.run_reading",
     "nodus_tui.screens.files",

@@ -106,10 +106,10 @@ async def test_the_count_of_sandboxes_follows_the_backend() -> None:
     async with console(backend) as (app, pilot):
         assert "sandbox" not in screen_text(app)
         backend.sandboxes_running = 3
-        await app.look_who_works()
+        await app.work.look()
         await settled(app, pilot)
         assert "b 3 sandboxes running" in screen_text(app)
         backend.sandboxes_running = 0
-        await app.look_who_works()
+        await app.work.look()
         await settled(app, pilot)
         assert "running" not in screen_text(app).splitlines()[-2]

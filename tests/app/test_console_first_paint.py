@@ -67,6 +67,7 @@ def test_the_first_paint_loads_the_screen_of_the_first_view_and_no_other(found: 
             "services",
             "table_screen",
             "theme_desk",
+            "who_works",
         )
     }
     assert not others & set(found["modules"])

@@ -438,7 +438,7 @@ async def test_a_console_that_takes_over_says_so_and_asks_before_it_leaves() -> 
     async with console(backend) as (app, pilot):
         assert "another process does this workspace's work" in screen_text(app)
         backend.elsewhere, backend.scheduling = False, True
-        await app.look_who_works()
+        await app.work.look()
         await settled(app, pilot)
         assert "This window does the work now" in screen_text(app)
         app.screen._end_notice(app.screen._notices_told)
@@ -460,7 +460,7 @@ async def test_looking_who_works_paints_nothing_while_nothing_changed() -> None:
     async with console(fleet()) as (app, _pilot):
         blocks = list(app.screen.query(SpanBlock))
         before = [block.lines_refreshed for block in blocks]
-        await app.look_who_works()
+        await app.work.look()
         assert [block.lines_refreshed for block in blocks] == before
 
 

@@ -41,11 +41,11 @@ async def test_the_count_of_sandboxes_is_asked_for_through_a_link_that_holds() -
     async with console(backend, size=(120, 40)) as (app, pilot):
         backend.sandboxes_running = 1
         backend.link = replace(backend.link, connected=False)
-        app._look_afar()
+        app.work.look_afar()
         await settled(app, pilot)
         assert app.services.sandboxes() == 0
         backend.link = LinkState(connected=True, since=NOW, last_heard=NOW)
-        app._look_afar()
+        app.work.look_afar()
         await settled(app, pilot)
         assert "b 1 sandbox running" in screen_text(app)
-        assert not app._looking_afar
+        assert not app.work.looking_afar

@@ -18,7 +18,7 @@ async def test_a_sandbox_alone_that_runs_on_is_no_work_in_the_background() -> No
     backend = ScriptedBackend()
     backend.boxes, backend.elsewhere = some_boxes(), True
     async with console(backend) as (app, _pilot):
-        told = app._what_goes_on() or ""
+        told = app.leaving.what_goes_on() or ""
         assert "until the end" in told
         assert "nodus-tui kill sandbox/" in told
         assert "work goes on" not in told

@@ -203,7 +203,7 @@ async def test_many_are_run_again_in_one_action_and_extended_one_by_one() -> Non
         await settled(app, pilot)
         assert backend.acted[-1].runs == ("fleet-0003-a1", "fleet-0010-a1")
         await press(app, pilot, "e")
-        assert "New cap of 7 runs, in US dollars" in screen_text(app)
+        assert "New cap of 7 runs of fleet, in US dollars" in screen_text(app)
         await press(app, pilot, "enter")
         await settled(app, pilot)
         assert [action.action for action in backend.acted[1:]] == ["extendCap"] * 7

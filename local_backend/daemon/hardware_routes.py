@@ -20,15 +20,15 @@ def hardware_routes(backend: Backend, *, metrics: bool = False) -> APIRouter:
 
         @router.get("/metrics", status_code=HTTPStatus.OK, response_class=PlainTextResponse)
         async def tell_metrics() -> Response:
-            """Devices, the machine, sandboxes and groups as Prometheus reads them (text format 0.0.4)."""
+            """Devices, the machine, sandboxes, groups, jobs and budgets as Prometheus reads them (text format 0.0.4)."""
             view, snapshot, info = await asyncio.gather(backend.gpus(), backend.snapshot(), backend.info())
-            text = metrics_text(view, snapshot.groups, info.sandboxes_running)
+            text = metrics_text(view, snapshot, info.sandboxes_running)
             return Response(text.encode("utf-8", "replace"), media_type=MEDIA_TYPE)
 
     @router.get("/gpus", response_model=HardwareView)
-    async def gpus(request: Request, history: bool = False) -> Response:  # noqa: FBT001, FBT002 - a parameter of the query
+    async def gpus(request: Request, history: bool = False, rates: bool = True) -> Response:  # noqa: FBT001, FBT002 - of the query
         """The server's machine as it is now. A viewer sees of each command its program only: arguments may hold what is not for all."""
-        view = await backend.gpus(history=history)
+        view = await backend.gpus(history=history, rates=rates)
         return answer(view if caller_of(request).role is Role.OPERATOR else without_arguments(view))
 
     return router

@@ -4,8 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.hardware_view import GpuDevice, HardwareView
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.training_job import TrainingJob
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,16 +37,24 @@ class _Gauge:
         yield f"# TYPE {self.name} gauge"
         for labels, value in self.series:
             inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-            yield f"{self.name}{{{inner}}} {value}" if inner else f"{self.name} {value}"
+            written = format(value, "f") if isinstance(value, Decimal) else str(value)
+            yield f"{self.name}{{{inner}}} {written}" if inner else f"{self.name} {written}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def metrics_text(view: HardwareView, groups: Iterable[AgentGroup], sandboxes: int) -> str:
-    """Devices, the machine, running sandboxes, and each group's cases and money."""
-    gauges = [*_devices(view.devices), *_machine(view), *_groups(groups)]
+def metrics_text(view: HardwareView, snapshot: Snapshot, sandboxes: int) -> str:
+    """Devices, the machine, running sandboxes, each group's cases and money, jobs and budgets."""
+    gauges = [
+        *_devices(view.devices),
+        *_slices(view.devices),
+        *_machine(view),
+        *_groups(snapshot.groups),
+        *_jobs((*snapshot.jobs, *snapshot.training_jobs)),
+        *_budgets(snapshot.budgets),
+    ]
     running = _Gauge("nodus_sandboxes_running", "Sandboxes of this workspace's runs that run now.")
     running.add(sandboxes)
     return "".join(f"{line}\n" for gauge in (*gauges, running) if gauge.series for line in gauge.lines())
@@ -73,6 +85,17 @@ def _devices(devices: Iterable[GpuDevice]) -> tuple[_Gauge, ...]:
         if device.processes is not None:
             processes.add(len(device.processes) + sum(len(leaf.processes or ()) for leaf in device.mig_devices), **labels)
     return up, use, used, total, heat, power, limit, slowed, errors, processes
+
+
+def _slices(devices: Iterable[GpuDevice]) -> tuple[_Gauge, ...]:
+    used = _Gauge("nodus_mig_memory_used_bytes", "Memory of a MIG slice that is allocated.")
+    total = _Gauge("nodus_mig_memory_total_bytes", "Memory of a MIG slice.")
+    for device in devices:
+        for leaf in device.mig_devices:
+            labels = {"gpu": str(device.index), "uuid": leaf.uuid or "", "name": leaf.name or ""}
+            used.add(leaf.memory_used_bytes, **labels)
+            total.add(leaf.memory_total_bytes, **labels)
+    return used, total
 
 
 def _machine(view: HardwareView) -> tuple[_Gauge, ...]:
@@ -107,3 +130,31 @@ def _groups(groups: Iterable[AgentGroup]) -> tuple[_Gauge, ...]:
         scored.add(status.coverage.scored, group=group.name)
         total.add(status.coverage.total, group=group.name)
     return phase, spent, boxes, cap, left, going, scored, total
+
+
+def _jobs(jobs: Iterable[Job | TrainingJob]) -> tuple[_Gauge, ...]:
+    phase = _Gauge("nodus_job_phase", "1 for the phase that the job is in.")
+    cost = _Gauge("nodus_job_cost_usd", "What the job has cost up to now, in US dollars.")
+    cap = _Gauge("nodus_job_cap_usd", "The job's cap, in US dollars.")
+    progress = _Gauge("nodus_job_progress_ratio", "How far the job is, where it tells that.")
+    for job in jobs:
+        status = job.status
+        if status is None:
+            continue
+        phase.add(1, job=job.name, phase=status.phase)
+        cost.add(status.cost_usd, job=job.name)
+        cap.add(job.spec.max_cost_usd if status.cap_usd is None else status.cap_usd, job=job.name)
+        progress.add(status.progress, job=job.name)
+    return phase, cost, cap, progress
+
+
+def _budgets(budgets: Iterable[Budget]) -> tuple[_Gauge, ...]:
+    spent = _Gauge("nodus_budget_spent_usd", "Spent under the budget in its present period, in US dollars.")
+    limit = _Gauge("nodus_budget_limit_usd", "The budget's limit, in US dollars.")
+    blocking = _Gauge("nodus_budget_blocking", "1 where new work in its scope is refused.")
+    for budget in budgets:
+        if budget.status is not None:
+            spent.add(budget.status.spent_usd, budget=budget.name)
+            limit.add(budget.spec.limit_usd, budget=budget.name)
+            blocking.add(int(budget.status.blocking), budget=budget.name)
+    return spent, limit, blocking

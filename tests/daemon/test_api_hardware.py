@@ -10,6 +10,7 @@ from api_place import ApiPlace, over_tcp
 
 sys.path.append(str(Path(__file__).parent.parent / "view_state"))
 from console_records import group
+from job_records import job, training_job
 
 from local_backend.daemon.access import Role
 from local_backend.daemon.server import TcpListen
@@ -17,6 +18,7 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView, MachineFact, MigDevice
+from nodus_tui.contract.resources.budget import Budget
 
 NAMED = GpuProcess(pid=7, kind="compute", user="ann", command="python train.py --api-key sk-secret", memory_bytes=1)
 NAMELESS = GpuProcess(pid=8, kind="compute", user=None, command=None, memory_bytes=None)
@@ -31,9 +33,18 @@ VIEW = HardwareView(
             uuid="GPU-1",
             name="H100",
             memory_used_bytes=85899345921,
-            mig_devices=(MigDevice(index=0, uuid="MIG-0", name="1g", processes=(NAMED,)),),
+            mig_devices=(MigDevice(index=0, uuid="MIG-0", name="1g", memory_used_bytes=7, processes=(NAMED,)),),
         ),
     ),
+)
+
+
+BUDGET = Budget.model_validate(
+    {
+        "metadata": {"name": "month"},
+        "spec": {"limitUSD": "200"},
+        "status": {"spentUSD": "160.25", "leftUSD": "39.75", "blocking": True, "periodStartedAt": VIEW.at, "updatedAt": VIEW.at},
+    }
 )
 
 
@@ -41,12 +52,14 @@ class Machine:
     """As much of a backend as these routes ask."""
 
     async def snapshot(self, *, runs_of: str | None = None) -> Snapshot:
-        return Snapshot(cursor=1, groups=(group("hello", cap="12.345678901", spent="0.1"),), runs=())
+        groups = (group("hello", cap="12.345678901", spent="0.1"),)
+        jobs = (job("serve", cost_usd="0.00000002"), job("train", progress=0.25, cap_usd="2"))
+        return Snapshot(cursor=1, groups=groups, runs=(), jobs=jobs, training_jobs=(training_job("score"),), budgets=(BUDGET,))
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         return BackendInfo(name="m", version="0", workspace="w", scheduling=True, scheduler_elsewhere=False, sandboxes_running=3)
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         return VIEW
 
 
@@ -67,7 +80,7 @@ SERIES = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\["\\n])*"(,[a-z]+="(?:[^"\
 """A line of the text format, as its documentation has it."""
 
 
-async def test_prometheus_reads_devices_groups_and_sandboxes_with_a_viewers_token(tmp_path: Path) -> None:
+async def test_prometheus_reads_devices_groups_jobs_budgets_and_sandboxes_with_a_viewers_token(tmp_path: Path) -> None:
     place = ApiPlace(tmp_path)
     place.home.mkdir()
     token = place.token("prometheus", Role.VIEWER)
@@ -84,6 +97,13 @@ async def test_prometheus_reads_devices_groups_and_sandboxes_with_a_viewers_toke
         assert not any("nodus_gpu_utilization_ratio{" in each for each in lines), "what is not told has no series"
         assert "nodus_sandboxes_running 3" in lines
         assert 'nodus_group_cap_usd{group="hello"} 12.345678901' in lines
+        assert 'nodus_mig_memory_used_bytes{gpu="1",uuid="MIG-0",name="1g"} 7' in lines
+        told = {name: float(value) for name, _, value in (each.rpartition(" ") for each in lines if not each.startswith("#"))}
+        assert told['nodus_job_phase{job="serve",phase="Running"}'] == told['nodus_job_phase{job="score",phase="Running"}'] == 1
+        assert (told['nodus_job_cost_usd{job="serve"}'], told['nodus_job_cap_usd{job="serve"}']) == (2e-8, 0.5)
+        assert (told['nodus_job_progress_ratio{job="train"}'], told['nodus_job_cap_usd{job="train"}']) == (0.25, 2)
+        spent, limit, blocking = (told[f'nodus_budget_{each}{{budget="month"}}'] for each in ("spent_usd", "limit_usd", "blocking"))
+        assert (spent, limit, blocking) == (160.25, 200, 1)
         names = [each.split()[2] for each in lines if each.startswith("# TYPE")]
         assert len(names) == len(set(names))
 

@@ -251,6 +251,12 @@ class ViewScreen(WholeFrames[None]):
         key = self.key_offered(action_id)
         return hint(key, words, f"do('{action_id}')") if key else ()
 
+    def unanswered(self) -> tuple[Line, ...]:
+        """What stands in place of what is not known, while the backend does not answer: why is told below. Nothing while it answers."""
+        if self.services.feed.connection.state != "lost":
+            return ()
+        return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
+
     def _status_lines(self, width: int) -> tuple[Line, ...]:
         told, most = self._status_told()
         recorded = self.services.recorded()

@@ -115,7 +115,7 @@ class SandboxesScreen(TableScreen[Sandbox]):
     def show_state(self) -> None:
         """Both tables."""
         super().show_state()
-        self.others.show_empty(self.running.empty_lines())
+        self.others.show_empty((self.unanswered() if not self.running.looked else ()) or self.running.empty_lines())
         self.others.show(self.services.now())
         self._share_height()
 

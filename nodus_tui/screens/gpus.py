@@ -124,7 +124,7 @@ class GpusScreen(RowsScreen):
         now = self.services.now()
         lines = self.state.machine_lines()
         self.part("machine", SpanBlock).show(lambda width: clipped(lines, width, 4))
-        self.devices.show_empty(self.state.empty_lines())
+        self.devices.show_empty((self.unanswered() if self.state.view is None else ()) or self.state.empty_lines())
         self.devices.show(now)
         self._share_height()
         row = self.devices.cursor_item

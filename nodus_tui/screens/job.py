@@ -114,7 +114,7 @@ class JobScreen(ViewScreen):
         pane.follow = True
         lines = self.tail.lines(pane.text_width)
         if not lines and self._problem:
-            lines = wrapped((line(Span(f"! {unread('The log', self._problem)}", Tone.BAD)),), pane.text_width)
+            lines = wrapped(self.unanswered() or (line(Span(f"! {unread('The log', self._problem)}", Tone.BAD)),), pane.text_width)
         elif not lines:
             words = "Nothing was written." if self.tail.ended else "Nothing is written yet." if self.tail.read else "Reading the log…"
             lines = wrapped((line(muted(words)),), pane.text_width)

@@ -168,7 +168,7 @@ class RunScreen(ViewScreen):
     def _instead(self) -> tuple[Line, ...]:
         """What stands where the conversation would be."""
         if self._problem:
-            return (line(Span(f"! {unread('The conversation', self._problem)}", Tone.BAD)),)
+            return self.unanswered() or (line(Span(f"! {unread('The conversation', self._problem)}", Tone.BAD)),)
         if self.state.run is None and self.group.loaded:
             return (line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),)
         if self.state.transcript is None:

@@ -244,8 +244,8 @@ class TableScreen(RowsScreen, Generic[Item]):
 
     def empty_lines(self) -> tuple[Line, ...]:
         """What stands in the table where it has no rows."""
-        if not self.source.loaded and self.services.feed.connection.state == "lost":
-            return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
+        if not self.source.loaded and (unanswered := self.unanswered()):
+            return unanswered
         problem = self.problem()
         if problem:
             return (line(Span(f"! {problem}", Tone.BAD)),)

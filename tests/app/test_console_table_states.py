@@ -79,3 +79,20 @@ async def test_a_sentence_in_place_of_rows_is_shown_whole_in_the_narrowest_table
         shown = " ".join(screen_text(app).split())
         assert "! The queue cannot be read: the file of the workspace cannot be read: Input/output error." in shown
         assert "Esc goes back; opening the queue again tries again." in shown
+
+
+@pytest.mark.parametrize("name", ["gpus", "log", "sandboxes", "jobs"])
+async def test_why_nothing_is_known_is_told_once_while_there_is_no_connection(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone(*_asked: object, **_how: object) -> None:
+        raise UNREACHABLE
+
+    backend = ScriptedBackend()
+    backend.lost = UNREACHABLE
+    for asked in ("gpus", "scheduler_view", "sandboxes"):
+        monkeypatch.setattr(backend, asked, gone)
+    async with console(backend) as (app, pilot):
+        await press(app, pilot, "colon", *name, "enter")
+        shown = " ".join(screen_text(app).split())
+        assert shown.casefold().count("socket does not answer") == 1
+        assert "The backend does not answer yet. It is asked again by itself; the line below says when." in shown
+        assert "Trying again at" in shown

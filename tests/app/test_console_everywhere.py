@@ -118,7 +118,7 @@ async def check_size(app: NodusApp, pilot: Driver, size: tuple[int, int]) -> Non
     assert {*wire_text(app)} <= {*string.printable}, "ASCII, whatever is drawn"
     screen = app.screen
     if isinstance(screen, ViewScreen):
-        assert lines[0].startswith(" nodus > "), lines[0]
+        assert lines[0].startswith(" nodus / "), lines[0]
         # In the editor letters are text.
         assert lines[-1].endswith("Esc back  F1 help") if screen.VIEW is View.SPEC else "? help" in lines[-1]
         assert lines[-1].endswith("q quit") or screen.VIEW is View.SPEC

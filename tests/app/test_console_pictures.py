@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from console_driver import console, press, settled
+from console_records import NOW
 from console_stops import STOPS, Stop, go_to
 from draft_files import left_answers, left_draft
 from pictures import picture
@@ -21,6 +22,12 @@ from nodus_tui.authoring.drafts import Draft
 from nodus_tui.authoring.form import DEFAULT_ANSWERS
 from nodus_tui.authoring.text_file import NO_FILE
 from nodus_tui.contract.console_configuration import ConsoleSettings
+from nodus_tui.recording.clock import ReplayClock
+from nodus_tui.recording.file import RecordingFile
+from nodus_tui.recording.lines import Header
+from nodus_tui.recording.reading import RecordingReader
+from nodus_tui.recording.recording_backend import recording
+from nodus_tui.recording.replay_backend import ReplayBackend
 from nodus_tui.screens.choice_list import ChoiceList
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.view_state.views import View
@@ -31,6 +38,8 @@ SIZES = ((80, 24), (120, 40), (200, 60))
 THEMES = sorted(_shelf.themes) if (_shelf := ThemeShelf((packaged_folder(),))).read() else []
 KEPT = {"specs-draft": ("j", "enter"), "specs-answers": ("c", "enter")}
 """Questions about what was typed and not saved, and the keys in the list of specs that lead to each."""
+RECORDED = {"recording": ("j", "enter"), "recording-place": ("at",)}
+"""Places in a recording, and the keys from its first view that lead to each."""
 _UPDATES = bool(os.environ.get("NODUS_UPDATE_GOLDEN"))
 
 
@@ -78,6 +87,24 @@ async def test_what_was_kept_is_offered_as_agreed(name: str, size: tuple[int, in
         compare(f"{name}-{size[0]}x{size[1]}", picture(app))
 
 
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", RECORDED)
+async def test_a_recording_looks_as_agreed(name: str, size: tuple[int, int], tmp_path: Path) -> None:
+    at = iter((0.0, 0.0, 90.0))
+    file = RecordingFile(tmp_path / "recording", Header(started_at=NOW, program="0.1.0", of="local at /here"), clock=lambda: next(at, 90.0))
+    recorded = recording(STOPS["group"].world(), file)
+    await recorded.snapshot()
+    await recorded.snapshot()
+    file.close()
+    reader = RecordingReader(tmp_path / "recording")
+    async with (
+        ReplayBackend(reader, ReplayClock(reader.length, speed=1.0, steady=lambda: 0.0)) as backend,
+        console(backend, size=size) as (app, pilot),
+    ):
+        await press(app, pilot, *RECORDED[name])
+        compare(f"{name}-{size[0]}x{size[1]}", picture(app))
+
+
 @pytest.mark.parametrize("theme", THEMES)
 async def test_each_theme_looks_as_agreed(theme: str) -> None:
     group: Stop = STOPS["group"]
@@ -87,7 +114,7 @@ async def test_each_theme_looks_as_agreed(theme: str) -> None:
 
 
 def test_no_picture_is_left_of_what_is_gone() -> None:
-    wanted = {f"{slug(stop)}-{width}x{height}" for stop in (*PLACES, *KEPT) for width, height in SIZES} | {
+    wanted = {f"{slug(stop)}-{width}x{height}" for stop in (*PLACES, *KEPT, *RECORDED) for width, height in SIZES} | {
         f"theme-{slug(theme)}" for theme in THEMES
     }
     assert {path.stem for path in FOLDER.iterdir()} == wanted

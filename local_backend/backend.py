@@ -278,12 +278,12 @@ class LocalBackend:
             return ()  # The database is in trouble, which every other call tells.
         return tuple(each.fact() for each in served.values() if not each.problem)
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """This machine, sampled while somebody looks."""
         from local_backend.devices.telling import with_holders  # noqa: PLC0415 - reading does without
 
         holders = self._rooms.devices.holders() if self._scheduler is not None else await self._reader.device_holders()
-        return with_holders(await self._hardware.view(history=history), holders)
+        return with_holders(await self._hardware.view(history=history, rates=rates), holders)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""

@@ -1,7 +1,7 @@
 """HardwareWatch: this machine, sampled once a second while somebody looks.
 
-Nobody looking costs nothing: no process, no history. Somebody who looks gets the last sample at once, and waits for the first one only; a
-sample that hangs makes the figures old, and they say so.
+Nobody looking costs nothing: no process, no history. Somebody who looks gets the last sample at once, and waits for the first one only,
+which for amounts a second takes two looks; a sample that hangs makes the figures old, and they say so.
 """
 
 import asyncio
@@ -69,8 +69,11 @@ class HardwareWatch:
         self._finding: asyncio.Task[None] | None = None
         self._sampling: asyncio.Task[None] | None = None
         self._sampled = asyncio.Event()
+        self._seen = asyncio.Event()
         self._looked_at = float("-inf")
         self._view: HardwareView | None = None
+        self._without_rates: HardwareView | None = None
+        """The very first look, until it is a sample with the second one."""
         self._view_at = 0.0
         self._known: dict[str, tuple[GpuDevice, datetime]] = {}
         """Devices by uuid, and when they were last seen."""
@@ -78,12 +81,12 @@ class HardwareWatch:
         self.samples = 0
         """Samples that were taken: what tests and benchmarks count."""
 
-    async def view(self, *, history: bool = False) -> HardwareView:
-        """The last sample; the first one is waited for."""
+    async def view(self, *, history: bool = False, rates: bool = True) -> HardwareView:
+        """The last sample; the first one is waited for, or without `rates` its first look."""
         self._looked_at = self._steady()
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.create_task(self._sample_on(), name="hardware samples")
-        view = self._view or await self._first(self._sampling)
+        view = self._told(rates=rates) or await self._first(self._sampling, rates=rates)
         age = self._steady() - self._view_at
         if age > max(STALE_SECONDS, 3 * self._period):
             view = view.model_copy(update={"notes": (*view.notes, f"these figures are {age:.0f} s old: the next sample has not come yet")})
@@ -91,15 +94,19 @@ class HardwareWatch:
             return view
         return view.model_copy(update={"devices": tuple(self._with_history(each) for each in view.devices)})
 
-    async def _first(self, sampling: asyncio.Task[None]) -> HardwareView:
-        arrived = asyncio.create_task(self._sampled.wait())
+    def _told(self, *, rates: bool) -> HardwareView | None:
+        return self._view or (None if rates else self._without_rates)
+
+    async def _first(self, sampling: asyncio.Task[None], *, rates: bool) -> HardwareView:
+        arrived = asyncio.create_task((self._sampled if rates else self._seen).wait())
         try:
             await asyncio.wait({arrived, sampling}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             arrived.cancel()
-        if self._view is None:
+        view = self._told(rates=rates)
+        if view is None:
             raise NodusError(ErrorCode.UNAVAILABLE, "this machine is not looked at any more: its backend is being closed")
-        return self._view
+        return view
 
     async def aclose(self) -> None:
         """Stop at once."""
@@ -119,16 +126,27 @@ class HardwareWatch:
                 await self._sample()
                 await asyncio.sleep(max(0.0, self._period - (self._steady() - began)))
         finally:
-            self._view = None
+            self._view = self._without_rates = None
             self._sampled.clear()
+            self._seen.clear()
             self._history.clear()
             self._keeper.let_go()
 
     async def _sample(self) -> None:
         look, passed_by = await self._keeper.look()
         if self._keeper.fresh and look.machine is not None:
+            if self._view is None:
+                self._without_rates = await self._view_of(look, passed_by)
+                self._seen.set()
             await asyncio.sleep(_FIRST_RATES_SECONDS)
             look, passed_by = await self._keeper.look()
+        self._view = await self._view_of(look, passed_by)
+        self._remember(self._view.devices)
+        self.samples += 1
+        self._seen.set()
+        self._sampled.set()
+
+    async def _view_of(self, look: Look, passed_by: Mapping[int, str]) -> HardwareView:
         await self._attribute(look)
         now = self._clock()
         known = {device.index: device for device, _ in self._known.values()}
@@ -138,7 +156,8 @@ class HardwareWatch:
         for device in devices:
             if device.responding and device.uuid is not None:
                 self._known[device.uuid] = (device, now)
-        self._view = HardwareView(
+        self._view_at = self._steady()
+        return HardwareView(
             at=now,
             driver=look.driver,
             cuda=look.cuda,
@@ -146,10 +165,6 @@ class HardwareWatch:
             machine=look.machine or MachineFact(host=socket.gethostname(), notes=("it does not answer",)),
             notes=(*look.notes, *self._missing(look, shown)),
         )
-        self._view_at = self._steady()
-        self._remember(shown)
-        self.samples += 1
-        self._sampled.set()
 
     def _missing(self, look: Look, shown: Sequence[GpuDevice]) -> list[str]:
         """Devices that the driver listed before and does not any more."""

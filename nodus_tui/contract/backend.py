@@ -114,8 +114,11 @@ class Backend(Protocol):
         """What this backend is and what it can use. With `probe` it also finds out which engine makes sandboxes, by making some."""
         ...
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """The backend's machine: its accelerators, their processes, CPU, memory, disk, network; with `history` the last samples too.
+
+        Where nobody has looked for a while, shares of the CPU and amounts a second take two samples: without `rates` they are not waited
+        for, and null.
 
         What cannot be found out is null with a sentence, never an error: a machine without a driver is told as one without devices.
         """

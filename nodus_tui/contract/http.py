@@ -20,7 +20,7 @@ Everything lies under `/v1`, speaks JSON under the contract's own camelCase name
     GET    /v1/jobs/{name}/log?after=0&limit=65536&waitSeconds=0   JobLog: what it wrote; a negative `after` counts from the end
     GET    /v1/jobs/{name}/files             its outputs, once it has ended      → {"files": [FileEntry, …]}
     GET    /v1/jobs/{name}/files/content?path=…   the bytes of one of them
-    GET    /v1/gpus?history=false            HardwareView of the server's machine
+    GET    /v1/gpus?history=false&rates=true   HardwareView of the server's machine
     GET    /v1/metrics                       the same in figures and more, for Prometheus; only where the server was told to
     GET    /v1/sandboxes                     those on the server's machine       → {"sandboxes": [SandboxFact, …]}
     GET    /v1/sandboxes/{name}/files        the files of a Sandbox              → {"files": [FileEntry, …]}

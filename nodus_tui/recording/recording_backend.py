@@ -91,9 +91,9 @@ class RecordingBackend(PassingBackend):
         note = self.file.problem or f"everything that is shown here is recorded to {self.file.path}, conversations that are opened included"
         return told.model_copy(update={"notes": (*told.notes, note)})
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """Pass it on; of commands the program is written down and no argument."""
-        view = await self.inner.gpus(history=history)
+        view = await self.inner.gpus(history=history, rates=rates)
         self._note("gpus", {"history": history}, "answer", without_arguments(view).to_document())
         return view
 

@@ -242,7 +242,7 @@ class ReplayBackend(Refusing):
         nobody = {"scheduling": False, "scheduler_elsewhere": False, "can_stop_groups": False, "role": "viewer", "notes": notes}
         return told.model_copy(update=nobody)
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:  # noqa: ARG002 - it waits for nothing
         """As it was asked for, with or without the last samples."""
         wanted = history if self._answers.has("gpus", {"history": history}) else not history
         return self._answers.answer("gpus", {"history": wanted}, "the machine", TypeAdapter(HardwareView), self._clock.place)

@@ -164,11 +164,12 @@ class RemoteBackend:
         elsewhere = told.scheduling or told.scheduler_elsewhere
         return told.model_copy(update={"scheduling": False, "scheduler_elsewhere": elsewhere, "notes": (*told.notes, *self.notes)})
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """The machine there."""
         from nodus_tui.contract.hardware_view import HardwareView  # noqa: PLC0415 - see above
 
-        return await self._channel.get(HardwareView, "/gpus", [("history", "true")] if history else [])
+        params = [*([("history", "true")] if history else []), *([] if rates else [("rates", "false")])]
+        return await self._channel.get(HardwareView, "/gpus", params)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on the machine there."""

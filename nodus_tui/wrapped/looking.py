@@ -62,9 +62,9 @@ class LookingBackend(Refusing, PassingBackend):
         role: Role = "operator" if self.role == told.role == "operator" else "viewer"
         return told.model_copy(update={"role": role, "can_stop_groups": False})
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """A viewer sees of each command its program only."""
-        view = await self.inner.gpus(history=history)
+        view = await self.inner.gpus(history=history, rates=rates)
         return view if self.role == "operator" else without_arguments(view)
 
     async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:

@@ -75,9 +75,9 @@ class PassingBackend:
         """Pass it on."""
         return await self.inner.info(probe=probe)
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         """Pass it on."""
-        return await self.inner.gpus(history=history)
+        return await self.inner.gpus(history=history, rates=rates)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Pass it on."""

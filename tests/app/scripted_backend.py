@@ -206,7 +206,7 @@ class ScriptedBackend:
         finally:
             self._readers.remove(queue)
 
-    async def gpus(self, *, history: bool = False) -> HardwareView:
+    async def gpus(self, *, history: bool = False, rates: bool = True) -> HardwareView:
         self.looks += 1
         if self.hardware_lost is not None:
             raise self.hardware_lost

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_the_table_shows_devices_slices_processes_and_what_is_wrong(nodus: Nodus
     assert "\x1b" not in text
     assert "evil␛[2Jname" in text
     assert "driver 580.65.06, CUDA 13.0; " in text
+    assert re.search(r"\n\n[^\n]+; [0-9]+% of [0-9]+ CPUs, [^\n]+\n$", text), "the machine is last: its figures take two looks"
     assert "GPU 0: slowed down: heat (by the hardware); 2 uncorrected memory errors since the driver was loaded; " in text
     assert "memory rows wait to be replaced: reset the device; clock 1755 of 1980 MHz, memory 2619; fan 30%; PCIe 5×16 in " in text
     assert "302/700 W" in text

@@ -32,7 +32,10 @@ async def test_devices_and_the_machine_are_told_alike_everywhere(there: Reached,
     busy = card(1)
     busy.processes = [f"{os.getpid()} {GIB} compute"]
     nvml.tell(card(0), busy)
+    first = await there.backend.gpus(rates=False)
+    assert (len(first.devices), first.machine.cpu_percent) == (2, None), "nobody has looked before, and it waits for no second look"
     view = await there.backend.gpus(history=True)
+    assert view.machine.cpu_percent is not None
     assert [(device.index, device.utilization_percent, device.memory_used_bytes) for device in view.devices] == [
         (0, 5, GIB),
         (1, 15, 2 * GIB),

@@ -28,6 +28,16 @@ async def seen(nvml: Nvml, folder: Path) -> HardwareView:
         await watch.aclose()
 
 
+async def test_who_does_not_wait_for_rates_has_the_first_look_and_after_it_samples_with_them(nvml: Nvml, watch: HardwareWatch) -> None:
+    nvml.tell(card(0))
+    first = await watch.view(rates=False)
+    assert (first.machine.cpu_percent, first.machine.disk_read_bytes_per_second) == (None, None)
+    assert (first.devices[0].name, first.devices[0].utilization_percent) == ("NVIDIA H100 80GB HBM3", 5)
+    assert first.machine.memory_total_bytes
+    assert (await watch.view()).machine.cpu_percent is not None
+    assert (await watch.view(rates=False)).machine.cpu_percent is not None
+
+
 async def later(watch: HardwareWatch) -> HardwareView:
     """A view whose sample began after this call."""
     await watch.view()

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from pydantic import JsonValue
@@ -49,13 +49,14 @@ def command(output: str, *, once: bool, whole: bool) -> int:
     if output == "table" and not once and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"", "dumb", "unknown"}:
         return _live()
 
+    if output == "table":
+        with_backend("look", _show)
+        return Exit.DONE
+
     async def ask(backend: Backend) -> HardwareView:
         return await backend.gpus()
 
     view = with_backend("look", ask)
-    if output == "table":
-        emit(view_text(view))
-        return Exit.DONE
     if whole:
         emit(json_text(view.to_document()))
     else:
@@ -63,6 +64,17 @@ def command(output: str, *, once: bool, whole: bool) -> int:
         for note in view.notes:
             say(note)
     return Exit.DONE
+
+
+async def _show(backend: Backend) -> None:
+    """Print at once what needs one look, and what needs two of them when it is there."""
+    view = await backend.gpus(rates=False)
+    first = _blocks_of_a_look(view)
+    if first:
+        emit(_text(first))
+    if view.machine.cpu_percent is None:
+        view = await backend.gpus()
+    emit(("\n" if first else "") + _text(_blocks_of_two(view)))
 
 
 def _without_history(device: GpuDevice) -> JsonValue:
@@ -92,19 +104,38 @@ def _live() -> int:
 
 def view_text(view: HardwareView) -> str:
     """Everything as text, for people; safe for a terminal."""
-    blocks = [safe_text(_headline(view))]
-    if view.devices:
-        blocks.append(table_text(_TITLES, [row for device in view.devices for row in _rows(device)], right=_RIGHT))
-    details = [safe_text(line) for line in _details(view)]
-    if details:
-        blocks.append("\n".join(details))
-    processes = list(_process_rows(view))
-    if processes:
-        blocks.append(table_text(_PROCESS_TITLES, processes, right=_RIGHT))
+    return _text([*_blocks_of_a_look(view), *_blocks_of_two(view)])
+
+
+def _text(blocks: Sequence[str]) -> str:
     return "\n\n".join(blocks)
 
 
-def _headline(view: HardwareView) -> str:
+def _blocks_of_a_look(view: HardwareView) -> list[str]:
+    """What one look tells: notes, devices, processes."""
+    blocks = []
+    if view.notes:
+        blocks.append(_lines(view.notes))
+    if view.devices:
+        blocks.append(table_text(_TITLES, [row for device in view.devices for row in _rows(device)], right=_RIGHT))
+    processes = list(_process_rows(view))
+    if processes:
+        blocks.append(table_text(_PROCESS_TITLES, processes, right=_RIGHT))
+    return blocks
+
+
+def _blocks_of_two(view: HardwareView) -> list[str]:
+    """What has amounts a second in it: what is to be said of each device, and the machine."""
+    details = list(_details(view))
+    machine = _lines([_machine_line(view), *(f"{view.machine.host}: {note}" for note in view.machine.notes)])
+    return [_lines(details), machine] if details else [machine]
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(map(safe_text, lines))
+
+
+def _machine_line(view: HardwareView) -> str:
     driver = f"driver {view.driver}, CUDA {view.cuda or UNKNOWN}; " if view.driver is not None else ""
     return f"{view.machine.host}: {driver}{'; '.join(machine_words(view.machine))}"
 
@@ -132,8 +163,6 @@ def _holders(holders: Sequence[DeviceHolder]) -> str:
 
 
 def _details(view: HardwareView) -> Iterator[str]:
-    yield from view.notes
-    yield from (f"{view.machine.host}: {note}" for note in view.machine.notes)
     for device in view.devices:
         words = (*warnings_of(device), *device.notes, *(f"{leaf.name}: {note}" for leaf in device.mig_devices for note in leaf.notes))
         facts = device_words(device)

@@ -7,21 +7,23 @@ import ctypes
 import sys
 import time
 
+TARGETS = ((b"6.3", b"sm_75"), (b"6.0", b"sm_50"))
+"""Versions of PTX and the oldest devices that they are for. New drivers may know the first alone, old devices the second."""
 KERNEL = b"""
-.version 6.0
-.target sm_50
+.version %b
+.target %b
 .address_size 64
 .visible .entry spin(.param .u64 cycles)
 {
-    .reg .u64 %t<5>;
-    .reg .pred %go;
-    ld.param.u64 %t1, [cycles];
-    mov.u64 %t2, %clock64;
+    .reg .u64 %%t<5>;
+    .reg .pred %%go;
+    ld.param.u64 %%t1, [cycles];
+    mov.u64 %%t2, %%clock64;
 again:
-    mov.u64 %t3, %clock64;
-    sub.u64 %t4, %t3, %t2;
-    setp.lt.u64 %go, %t4, %t1;
-    @%go bra again;
+    mov.u64 %%t3, %%clock64;
+    sub.u64 %%t4, %%t3, %%t2;
+    setp.lt.u64 %%go, %%t4, %%t1;
+    @%%go bra again;
     ret;
 }
 \0"""
@@ -43,7 +45,8 @@ def main(index: int, seconds: float, mib: int) -> None:
     call(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     call(cuda, "cuCtxSetCurrent", context)
     call(cuda, "cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(mib << 20))
-    call(cuda, "cuModuleLoadData", ctypes.byref(module), KERNEL)
+    if all(cuda.cuModuleLoadData(ctypes.byref(module), KERNEL % target) for target in TARGETS):
+        raise SystemExit("the driver compiles the kernel for no kind of device")
     call(cuda, "cuModuleGetFunction", ctypes.byref(function), module, b"spin")
     cycles = ctypes.c_uint64(CYCLES)
     parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(cycles), ctypes.c_void_p))

@@ -1,7 +1,6 @@
 """The run's state: facts, wrapped conversation, calls."""
 
 from datetime import timedelta
-from typing import Any
 
 from console_records import NOW, conversation, run, tool_conversation, tool_run, usd
 

@@ -11,7 +11,7 @@ TEXT_EQUIVALENTS: dict[View, tuple[str, ...]] = {
     View.JOBS: ("get jobs", "watch jobs"),
     View.JOB: ("describe job/NAME", "logs NAME --follow"),
     View.GPUS: ("gpus",),
-    View.BUDGETS: ("get budgets", "watch budgets"),
+    View.BUDGETS: ("get budgets", "describe budget/NAME", "watch budgets"),
     View.SANDBOXES: ("get sandboxes", "sandboxes list", "watch sandboxes"),
     View.SANDBOX: ("describe sandbox/NAME", "watch sandbox/NAME"),
     View.SWEEPS: ("get sweeps", "watch sweeps"),

@@ -49,7 +49,9 @@ def test_what_a_budget_does_not_pay_for_is_exit_3_and_a_raise_lets_it_run(worksp
     assert stalled.exit_code == 3, stalled.stderr
     assert {each["reason"] for each in json.loads(stalled.stdout)["results"]} <= {"BudgetExceeded", None}
     assert "blocking" in nodus("get", "budgets").stdout
-    assert "Blocking:      yes: new work in its scope is refused" in nodus("describe", "budget/month").stdout
+    described = nodus("describe", "budget/month").stdout
+    assert "Blocking:      yes: new work in its scope is refused" in described
+    assert described.endswith("It stops 1 group: hello. A higher limit lets that go on.\n")
     for verb in ("apply", "run"):
         refused = nodus(verb, "-f", workspace.spec(name="more"))
         assert refused.exit_code == 3, refused.stderr

@@ -1,9 +1,12 @@
-"""A budget in detail. Pure."""
+"""A budget in detail, and what it stops."""
 
 from nodus_tui.cli.cell_texts import time_text
 from nodus_tui.cli.rows.jobs import command_text
+from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.view_state.budget_holds import Holdable, held, held_by, held_line
 from nodus_tui.view_state.budgets import scope_text, used_bar, used_text
 from nodus_tui.view_state.cells import plain
 
@@ -35,3 +38,13 @@ def pairs(budget: Budget) -> list[tuple[str, str]]:
         ("Told", ", ".join(f"{percent}%" for percent in status.thresholds_told)),
         ("Updated", time_text(status.updated_at)),
     ]
+
+
+async def stops_text(backend: Backend, budget: Resource) -> str:
+    """What a budget that blocks stops, as a sentence; empty where it stops nothing that is known. Raises NodusError."""
+    if not isinstance(budget, Budget) or budget.status is None or not budget.status.blocking:
+        return ""
+    snapshot = await backend.snapshot()
+    every: tuple[Holdable, ...] = (*snapshot.groups, *snapshot.jobs, *snapshot.training_jobs, *snapshot.sweeps, *snapshot.sandboxes)
+    stops = plain(held_line(held_by(budget, held(every))))
+    return f"It {stops}. A higher limit lets that go on." if stops else ""

@@ -21,22 +21,26 @@ from nodus_tui.contract.resources.meta import Resource
 @click.option("--transcript", "transcript_only", is_flag=True, help="For a run: its conversation alone, uncut.")
 @output_option("table", "json", "yaml")
 def command(target: str, output: str, *, transcript_only: bool) -> int:
-    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation; for a sweep its cells. Without a
-    KIND it is looked for among all kinds.
+    """One resource in detail; for a run its calls with their cost, its sandbox, and its conversation; for a sweep its cells; for a
+    budget that blocks what it stops. Without a KIND it is looked for among all kinds.
 
     Text from tasks and models is shown with its control characters made visible. With -o json or yaml a run is one object
     with `resource` and `transcript`.
     """
 
-    cells = ""
+    more = ""
 
     async def ask(backend: Backend) -> tuple[Resource, Transcript | None, AgentSandbox | None]:
-        nonlocal cells
+        nonlocal more
         resource = await _find(backend, target)
         if resource.kind == "Sweep":
             from nodus_tui.cli.sweep_texts import cells_table  # noqa: PLC0415 - loaded for the kind that is asked for
 
-            cells = cells_table(await backend.sweep_results(resource.name))
+            more = cells_table(await backend.sweep_results(resource.name))
+        elif resource.kind == "Budget":
+            from nodus_tui.cli.details.budgets import stops_text  # noqa: PLC0415 - as above
+
+            more = await stops_text(backend, resource)
         if not isinstance(resource, AgentRun):
             return resource, None, None
         return resource, await backend.transcript(resource.name), await _limits(backend, resource)
@@ -51,7 +55,7 @@ def command(target: str, output: str, *, transcript_only: bool) -> int:
         emit(json_text(document) if output == "json" else yaml_text([document]))
         return 0
     told = resource_text(resource, now=datetime.now(UTC), limits=limits, transcript=transcript)
-    parts = [] if transcript_only else [told, *([cells] if cells else [])]
+    parts = [] if transcript_only else [told, *([more] if more else [])]
     if transcript is not None:
         from nodus_tui.cli.details.runs import transcript_text  # noqa: PLC0415 - as above
 

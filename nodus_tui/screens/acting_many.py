@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from nodus_tui.contract.actions import Action, ExtendCap, Kill, Retry, RetryJob
+from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -19,6 +19,7 @@ from nodus_tui.view_state.availability import unscored_ended
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cap_raise import Capped, CapRaise, runs_cap
 from nodus_tui.view_state.cells import Tone, plain
+from nodus_tui.view_state.deleting import Deletable, at_rest, deletion, word_of
 from nodus_tui.view_state.jobs import cap_of, cost_now, extend_problem
 from nodus_tui.view_state.notice_words import DONE, REFUSED, Happening
 from nodus_tui.view_state.proposals import cap_input, cap_problem, first_ends, typed_cap
@@ -260,3 +261,19 @@ async def _extend(screen: ViewScreen, raised: CapRaise, first: Mapping[str, str]
             first or {},
         ),
     )
+
+
+async def delete(screen: ViewScreen, items: Sequence[Deletable]) -> None:
+    """Ask, then delete what has ended of one kind of thing, at least one; what is at work stays."""
+    kinds = {item.name: item.kind for item in items}
+    if len(items) == 1 and not at_rest(items[0]):
+        screen.notice(f"{items[0].name} is at work: kill it first, then it can be deleted.", Tone.WARN)
+        return
+    plan = deletion(items)
+    if not await _agreed(screen, plan, "deleted"):
+        return
+    if len(plan.names) == 1:
+        await perform(screen, Delete(kind=kinds[plan.names[0]], name=plan.names[0], **_stamp(screen)))
+        return
+    what = word_of(items[0])
+    _each(screen, _Series("deleted", what, plan.names, lambda name: Delete(kind=kinds[name], name=name, **_stamp(screen))))

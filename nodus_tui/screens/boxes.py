@@ -145,7 +145,8 @@ class SandboxesScreen(TableScreen[Sandbox]):
         """How the first one comes about."""
         return (
             line("No sandboxes of your own yet."),
-            line(muted("In a shell:  nodus-tui run -f FILE   with a Sandbox in it, then   nodus-tui exec NAME")),
+            self.hint("launch", "  estimates a spec file with a Sandbox in it, and launches it"),
+            line(muted("or, in a shell:  nodus-tui run -f FILE   ·   nodus-tui exec NAME")),
         )
 
     def offer(self) -> Offer:
@@ -201,6 +202,13 @@ class SandboxesScreen(TableScreen[Sandbox]):
             await acting_many.kill_boxes(self, picked)
         elif (box := self._own()) is not None:
             await box_acting.kill_box(self, box)
+
+    async def do_delete(self) -> None:
+        """Delete the selected one, or those that are picked."""
+        if self.others.has_focus:
+            self.notice("This one is a run's: its records go with the run's group.", Tone.WARN)
+        elif items := self.meant():
+            await acting_many.delete(self, items)
 
     def _own(self) -> Sandbox | None:
         if self.others.has_focus:

@@ -70,6 +70,7 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             line("No campaigns yet."),
             (),
             self.hint("launch", "  estimates a spec file and launches it"),
+            self.hint("specs", "  shows spec files and examples, and writes new ones"),
             line(muted("or, in a shell:  nodus-tui run -f FILE   ·   nodus-tui demo")),
         )
 
@@ -111,6 +112,11 @@ class CampaignsScreen(TableScreen[AgentGroup]):
             await acting_many.kill_groups(self, picked)
         elif (group := self.selected()) is not None:
             await acting.kill_group(self, group)
+
+    async def do_delete(self) -> None:
+        """Delete the selected group, or those that are picked."""
+        if items := self.meant():
+            await acting_many.delete(self, items)
 
     async def do_extend(self) -> None:
         """Raise the selected group's cap, or those of the picked ones."""

@@ -65,6 +65,11 @@ class JobsScreen(TableScreen[AnyJob]):
         elif (job := self.selected()) is not None:
             await acting.kill_job(self, job)
 
+    async def do_delete(self) -> None:
+        """Delete the selected job, or those that are picked."""
+        if items := self.meant():
+            await acting_many.delete(self, items)
+
     async def do_retry(self) -> None:
         """Try the selected job again, or those that are picked."""
         if picked := self.picked():

@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from nodus_tui.contract.resources.sweep import Sweep
-from nodus_tui.screens import sweep_acting
+from nodus_tui.screens import acting_many, sweep_acting
 from nodus_tui.screens.base import bindings_of
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.sweep import SweepScreen, offer_of
@@ -61,6 +61,11 @@ class SweepsScreen(TableScreen[Sweep]):
         """Kill the selected sweep."""
         if (sweep := self.selected()) is not None:
             await sweep_acting.kill_sweep(self, sweep)
+
+    async def do_delete(self) -> None:
+        """Delete the selected sweep."""
+        if items := self.meant():
+            await acting_many.delete(self, items)
 
     async def do_extend(self) -> None:
         """Raise the selected sweep's cap."""

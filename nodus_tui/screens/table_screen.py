@@ -275,6 +275,13 @@ class TableScreen(RowsScreen, Generic[Item]):
         """What an action on many means; nothing where it means the selected one."""
         return self.table.picked_items()
 
+    def meant(self) -> tuple[Item, ...]:
+        """What an action on what is picked, or else on what is selected, is about; where it is about nothing, that is told."""
+        if picked := self.picked():
+            return picked
+        selected = self.selected()
+        return (selected,) if selected is not None else ()
+
     def offered(self) -> Offer:
         """What the view offers, and on how many where several are picked; a filter that is kept goes before the view does."""
         own, table = super().offered(), self.active_table

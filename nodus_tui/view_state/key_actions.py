@@ -38,6 +38,7 @@ _CAMPAIGN = (View.CAMPAIGNS, View.GROUP, View.RUN)
 _TABLES = (View.CAMPAIGNS, View.GROUP)
 _SWEEPS = (View.SWEEPS, View.SWEEP)
 _JOBS = (View.JOBS, View.JOB)
+_DELETABLE = (View.CAMPAIGNS, View.JOBS, View.SWEEPS, View.SANDBOXES)
 _LIVE = views_with(Trait.LIVE)
 _ABOVE = tuple(view for view in _LIVE if view not in views_with(Trait.FIRST))
 _ENDABLE = views_with(Trait.ENDS)
@@ -175,6 +176,15 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         "retry",
         "Run the selected unscored case again; on a group, every unscored case; on a sweep, every broken cell; a job's next attempt.",
         (*_CAMPAIGN, *_SWEEPS, *_JOBS),
+        changes=True,
+    ),
+    KeyAction(
+        "delete",
+        ("ctrl+d",),
+        "delete",
+        "Delete what is selected and has ended, with all its records, after a question.",
+        _DELETABLE,
+        footer=False,
         changes=True,
     ),
     KeyAction("pause_sweep", ("p",), "pause", "Let no further cell of the sweep start; those that are going go on.", _SWEEPS, changes=True),

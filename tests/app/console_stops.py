@@ -136,6 +136,7 @@ STOPS: dict[str, Stop] = {
     "campaigns, none": Stop(bare_world, (), View.CAMPAIGNS),
     "campaigns, filtered": Stop(world, ("slash", *"fl", "enter"), View.CAMPAIGNS, once=True),
     "campaigns, filter wrong": Stop(world, ("slash", *"cost", "greater_than_sign", *"x"), View.CAMPAIGNS, once=True),
+    "campaigns, delete": Stop(world, ("end", "ctrl+d"), View.CAMPAIGNS, once=True),
     "group": Stop(world, _GROUP, View.GROUP),
     "group, picked": Stop(world, (*_GROUP, "space", "j", "V"), View.GROUP, once=True),
     "group, columns": Stop(world, (*_GROUP, "O", "j"), View.GROUP),

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from local_backend.storage.store import Store
 from nodus_tui.contract.money import display_usd
+from nodus_tui.statistics.format import told_rate_text
 
 _log = logging.getLogger(__name__)
 
@@ -42,11 +43,9 @@ class Told:
 
 def _figures(status: Mapping[str, JsonValue]) -> list[str]:
     said = []
-    coverage, money, rate = status.get("coverage"), status.get("money"), status.get("passRate")
-    if isinstance(coverage, dict):
-        said.append(f"{coverage.get('scored')} of {coverage.get('total')} scored")
-    if isinstance(rate, float):
-        said.append(f"pass rate {rate:.1%}")
+    money = status.get("money")
+    if rated := told_rate_text(status):
+        said.append(rated)
     if isinstance(status.get("cells"), int):
         said.append(f"{status.get('ended', 0)} of {status['cells']} cells ended")
     if status.get("exitCode") is not None:

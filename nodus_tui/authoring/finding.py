@@ -13,6 +13,8 @@ _MAX_DEPTH = 4
 _HEAD_BYTES = 65_536
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _ENDINGS = frozenset({".yaml", ".yml"})
+_WORDS = (b"apiVersion", b"nodus.dev/", b"kind")
+"""Each stands in the first bytes of a spec."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +50,21 @@ def example_words(path: Path) -> str | None:
 
 def found_files(folder: Path) -> list[FoundFile]:
     """The spec files below a folder, near ones first, then the examples; what cannot be read is left out."""
-    found = [FoundFile(path, str(path.relative_to(folder))) for path in _specs(folder)]
+    found = [FoundFile(path, str(path.relative_to(folder))) for path in spec_paths(folder)]
     examples = examples_folder()
     known = {each.path.resolve() for each in found}
     if examples is not None:
-        shipped = (path for path in _specs(examples) if path.resolve() not in known)
+        shipped = (path for path in spec_paths(examples) if path.resolve() not in known)
         found += [FoundFile(path, example_words(path) or str(path), example=True) for path in shipped]
     return found
 
 
-def _specs(folder: Path) -> Iterator[Path]:
-    return islice(yaml_files(folder, (b"apiVersion", b"nodus.dev/", b"kind")), _MAX_FILES)
+def spec_paths(folder: Path) -> Iterator[Path]:
+    """The files below a folder that look like specs, of whatever kind, near ones first, without unreadable ones."""
+    return islice(_spec_paths(folder), _MAX_FILES)
 
 
-def yaml_files(folder: Path, *words: tuple[bytes, ...]) -> Iterator[Path]:
-    """The YAML files below a folder whose beginning has all of one of these sets of words, near ones first, without unreadable ones."""
+def _spec_paths(folder: Path) -> Iterator[Path]:
     level = [folder]
     for _ in range(_MAX_DEPTH):
         below: list[Path] = []
@@ -76,14 +78,14 @@ def yaml_files(folder: Path, *words: tuple[bytes, ...]) -> Iterator[Path]:
                     continue
                 if entry.is_dir():
                     below.append(entry)
-                elif entry.suffix.lower() in _ENDINGS and _begins_with(entry, words):
+                elif entry.suffix.lower() in _ENDINGS and _looks_like_one(entry):
                     yield entry
         level = below
 
 
-def _begins_with(path: Path, words: tuple[tuple[bytes, ...], ...]) -> bool:
+def _looks_like_one(path: Path) -> bool:
     try:
         head = read_regular(path, _HEAD_BYTES)
     except OSError:
         return False
-    return any(all(word in head for word in together) for together in words)
+    return all(word in head for word in _WORDS)

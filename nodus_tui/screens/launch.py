@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nodus_tui.authoring.checking import pace_of
-from nodus_tui.authoring.finding import yaml_files
+from nodus_tui.authoring.finding import spec_paths
 from nodus_tui.authoring.places import place_words
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
@@ -47,15 +47,14 @@ _MAX_SUGGESTIONS = 200
 
 @dataclass(frozen=True)
 class SpecFile:
-    """A file that looks like a spec with something to launch in it."""
+    """A file that looks like a spec."""
 
     path: str
 
 
 def find_specs(folder: Path) -> tuple[SpecFile, ...]:
-    """Spec files with an AgentGroup, a Sweep or a Sandbox below a folder, near ones first; what cannot be read is left out."""
-    files = yaml_files(folder, (b"AgentGroup",), (b"kind: Sweep",), (b"kind: Sandbox",))
-    return tuple(SpecFile(str(path.relative_to(folder))) for path in islice(files, _MAX_SUGGESTIONS))
+    """The spec files below a folder, of whatever kind, near ones first; what cannot be read is left out."""
+    return tuple(SpecFile(str(path.relative_to(folder))) for path in islice(spec_paths(folder), _MAX_SUGGESTIONS))
 
 
 _FILE_COLUMNS: tuple[Column[SpecFile], ...] = (
@@ -88,6 +87,8 @@ class LaunchDialog(ModalScreen[str | None]):
         self.folder = folder
         self.now = now
         self.rows: Rows[SpecFile] = Rows(_FILE_COLUMNS, sort="path")
+        self._looked = False
+        """The folder was looked through."""
 
     def compose(self) -> ComposeResult:
         """Title, path, suggestions, help."""
@@ -102,7 +103,7 @@ class LaunchDialog(ModalScreen[str | None]):
     def on_mount(self) -> None:
         """Look for files beside the screen."""
         self.query_one("#text", SpanBlock).show(
-            lambda _width: (line(Span("Launch a spec file", Tone.TITLE), muted("  nothing starts before you have seen its estimate")),)
+            lambda _width: (line(Span("Launch a spec file", Tone.TITLE), muted("  nothing starts before you see its estimate")),)
         )
         self._say(
             (
@@ -122,15 +123,22 @@ class LaunchDialog(ModalScreen[str | None]):
     async def _look(self) -> None:
         for file in await asyncio.to_thread(find_specs, self.folder):
             self.rows.put(file.path, file)
-        table = self.query_one(LineTable)
-        table.show_empty((line(muted("No spec file with an AgentGroup, a Sweep or a Sandbox here; type the path of one.")),))
-        table.show(self.now())
+        self._looked = True
+        self._suggest(self.query_one(Input).value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """What is typed narrows the suggestions."""
-        typed = event.value.strip().casefold()
+        self._suggest(event.value)
+
+    def _suggest(self, value: str) -> None:
+        typed = value.strip().casefold()
         self.rows.keep_only((lambda file: typed in file.path.casefold()) if typed else None)
-        self.query_one(LineTable).show(self.now())
+        table = self.query_one(LineTable)
+        if self._looked:
+            none = "No spec file here has that in its name." if typed else "No spec file here."
+            then = "Enter takes what is typed as a path." if typed else "Type the path of one."
+            table.show_empty((line(none), line(muted(then))))
+        table.show(self.now())
 
     def _selected(self) -> str:
         table: LineTable[SpecFile] = self.query_one(LineTable)

@@ -1,5 +1,9 @@
 """The one text in which a pass rate is shown: never without its error, its interval and its coverage. Pure; plain text, no markup."""
 
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
 _SAME = 1e-9
 """Two half-widths that differ by less are one: what is left is rounding."""
 
@@ -24,6 +28,24 @@ def pass_rate_text(
     if standard_error is None or ci95 is None:
         return f"{_points(pass_rate)}% (no SE with one task), {coverage}"
     return f"{_points(pass_rate)}% {_interval_text(pass_rate, ci95)} (SE {_points(standard_error)}), {coverage}"
+
+
+def told_rate_text(status: Mapping[str, JsonValue]) -> str:
+    """The same of a group's status as events and `-o json` have it; `0/100 scored` before the first verdict, empty without a coverage."""
+    coverage, rate, error, ci95 = (status.get(name) for name in ("coverage", "passRate", "standardError", "ci95"))
+    if not isinstance(coverage, dict):
+        return ""
+    scored, total = coverage.get("scored"), coverage.get("total")
+    if not isinstance(rate, float) or not isinstance(scored, int) or not isinstance(total, int):
+        return f"{scored}/{total} scored"
+    ends = (ci95[0], ci95[1]) if isinstance(ci95, list) and len(ci95) == 2 else (None, None)
+    return pass_rate_text(
+        pass_rate=rate,
+        standard_error=error if isinstance(error, float) else None,
+        ci95=(ends[0], ends[1]) if isinstance(ends[0], float) and isinstance(ends[1], float) else None,
+        scored=scored,
+        total=total,
+    )
 
 
 def _interval_text(pass_rate: float, ci95: tuple[float, float]) -> str:

@@ -263,9 +263,9 @@ def compared_lines(task: ComparedTask, names: tuple[str, str], choose: Line) -> 
         if case is None:
             facts.append(line(muted("was not asked this task")))
         else:
-            letter, sign = sign_of(case.verdict, case.state, case.reason)
+            sign = sign_of(case.verdict, case.state, case.reason)[1]
             why = case.message or (case.reason.value if case.reason is not None and case.verdict is None else "")
-            facts += [line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)), line(muted(case.run)), line(why)]
+            facts += [sign.spans(), line(muted(case.run)), line(why)]
         lines.append((Span("▌ " if which == task.chosen else "  ", Tone.KEY), *joined(facts), *(choose if which == task.chosen else ())))
     return tuple(lines)
 

@@ -122,9 +122,10 @@ def reasons_line(reasons: Mapping[str, int]) -> Line:
 
 def waiter_details(waiter: Waiter, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """The selected row in words: who, for what, since when, until when and how sure that is, and what can be done."""
-    named = waiter.who if waiter.is_bundle else waiter.name
+    named = waiter.who if waiter.is_bundle else f"{KIND_WORDS.get(waiter.kind, waiter.kind)} {waiter.name}"
     of_group = f" of {waiter.group}" if waiter.group and waiter.kind == "AgentRun" else ""
-    who = line(strong(f"{KIND_WORDS.get(waiter.kind, waiter.kind)} {named}"), muted(of_group), muted(" waits for "), waiter.wants)
+    waits = " wait for " if waiter.is_bundle else " waits for "
+    who = line(strong(named), muted(of_group), muted(waits), waiter.wants)
     why = line(waiter.message) if waiter.message and waiter.message != waiter.wants else ()
     since = line(muted(f"since {since_text(waiter.since, now)} ({age_text(waiter.since, now)})"))
     return (joined((who, since)), *((why,) if why else ()), _end_line(waiter, now, key))

@@ -273,17 +273,16 @@ def searchable_task(task: TaskCases) -> Searchable:
 
 
 def case_lines(task: TaskCases, now: datetime, choose: Line) -> tuple[Line, ...]:
-    """The answer that keys mean, in words; `choose` says how another one is chosen."""
+    """The answer that keys mean, in words, with its letter where the row has letters; `choose` says how another one is chosen."""
     place = min(task.chosen or 0, len(task.runs) - 1)
     run = task.runs[place]
     status, (letter, sign) = run_status(run), case_sign(run)
     cap = run.spec.max_cost_usd
+    several = len(task.runs) > 1
     facts = joined(
         (
-            line(muted("repetition "), strong(f"{run.spec.repetition}"), muted(f" of {len(task.runs)} "), *choose)
-            if len(task.runs) > 1
-            else (),
-            line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)),
+            line(muted("repetition "), strong(f"{run.spec.repetition}"), muted(f" of {len(task.runs)} "), *choose) if several else (),
+            line(Span(f"{sign.glyph}{letter} {sign.word}", sign.tone)) if several else sign.spans(),
             line(f"reward {reward_text(status.reward)}") if status.reward is not None else (),
             money_of(status.cost_usd, cap, unconfirmed=bool(status.unconfirmed_usd)) if cap is not None else (),
             line(muted(run.name)),

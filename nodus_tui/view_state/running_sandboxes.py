@@ -24,8 +24,8 @@ def purpose_word(fact: SandboxFact) -> str:
 
 def _whose(fact: SandboxFact) -> Span:
     if fact.owner_alive is False:
-        return Span("! nobody", Tone.WARN)
-    return muted("this workspace" if fact.mine else "another one")
+        return Span("! nobody's", Tone.WARN)
+    return muted("this one" if fact.mine else "another one")
 
 
 def _age(fact: SandboxFact, now: datetime) -> Line:
@@ -70,7 +70,7 @@ COLUMNS: tuple[Column[SandboxFact], ...] = (
         right=True,
         shorter=lambda fact, _now: _costs(fact)[1:],
     ),
-    Column("whose", "WHOSE", 14, lambda fact, _now: line(_whose(fact)), lambda fact: _whose(fact).text, priority=3),
+    Column("whose", "WORKSPACE", 11, lambda fact, _now: line(_whose(fact)), lambda fact: _whose(fact).text, priority=3),
     Column("image", "IMAGE", 10, lambda fact, _now: line(muted(short_image(fact.image))), lambda fact: fact.image, priority=4, grow=80),
 )
 

@@ -171,6 +171,7 @@ async def test_an_empty_workspace_says_what_to_do() -> None:
     async with console(ScriptedBackend()) as (app, pilot):
         assert "No campaigns yet." in screen_text(app)
         assert "estimates a spec file and launches it" in screen_text(app)
+        assert "F  shows spec files and examples, and writes new ones" in screen_text(app)
         await press(app, pilot, "enter", "x", "e", "r", "u", "y", "s", "S")
         assert app.is_running
 
@@ -390,6 +391,34 @@ async def test_a_refused_launch_shows_the_backends_faults() -> None:
         await press(app, pilot, "enter")
         assert "hello.yaml:7" in screen_text(app)
         assert "there is no environment nodus/none@1" in screen_text(app)
+
+
+async def test_spec_files_of_every_kind_are_offered_and_what_none_is_called_is_taken_as_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in ("AgentGroup", "Job", "TrainingJob", "Sandbox", "Sweep", "Budget"):
+        (tmp_path / f"{kind.lower()}.yaml").write_text(f"apiVersion: nodus.dev/v1\nkind: {kind}\n", encoding="utf-8")
+    (tmp_path / "config.yaml").write_text("models: []\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    async with console(fleet()) as (app, pilot):
+        await press(app, pilot, "l")
+        await workers_done(app, pilot)
+        shown = screen_text(app)
+        assert "nothing starts before you see its estimate" in shown
+        assert all(f"{kind}.yaml" in shown for kind in ("agentgroup", "job", "trainingjob", "sandbox", "sweep", "budget"))
+        assert "config.yaml" not in shown
+        await press(app, pilot, *"nowhere")
+        assert "No spec file here has that in its name." in screen_text(app)
+        assert "Enter takes what is typed as a path." in screen_text(app)
+
+
+async def test_an_empty_folder_offers_no_spec_and_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with console(fleet()) as (app, pilot):
+        await press(app, pilot, "l")
+        await workers_done(app, pilot)
+        assert "No spec file here." in screen_text(app)
+        assert "Type the path of one." in screen_text(app)
 
 
 async def test_a_path_that_names_nothing_is_told(tmp_path: Path) -> None:

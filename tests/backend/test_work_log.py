@@ -11,12 +11,18 @@ from local_backend.work_log import Told, log_answer, log_refusal
 def test_a_line_comes_with_a_phase_or_a_reason_and_has_the_figures_of_then() -> None:
     told = Told()
     begun = {"phase": "Running", "coverage": {"scored": 0, "total": 4}, "money": {"modelUSD": "0.00"}, "passRate": None}
-    assert told.line("AgentGroup", "g", "Created", begun) == "group/g: Running; 0 of 4 scored; $0.00 spent"
-    counts = {"coverage": {"scored": 2, "total": 4}, "money": {"modelUSD": "0.0213"}, "passRate": 0.5}
+    assert told.line("AgentGroup", "g", "Created", begun) == "group/g: Running; 0/4 scored; $0.00 spent"
+    counts = {
+        "coverage": {"scored": 2, "total": 4},
+        "money": {"modelUSD": "0.0213"},
+        "passRate": 0.5,
+        "standardError": 0.3536,
+        "ci95": [0.095, 0.905],
+    }
     assert told.line("AgentGroup", "g", "Changed", counts) is None
     stalls = {"phase": "Stalled", "reason": "MaxCostReached", "message": "raise the group's cap"}
     assert told.line("AgentGroup", "g", "Changed", stalls) == (
-        "group/g: Stalled (MaxCostReached); raise the group's cap; 2 of 4 scored; pass rate 50.0%; $0.021 spent"
+        "group/g: Stalled (MaxCostReached); raise the group's cap; 50.0% ± 40.5 (SE 35.4), 2/4 scored; $0.021 spent"
     )
     assert told.line("AgentGroup", "g", "Changed", stalls) is None
     assert told.line("AgentGroup", "g", "Deleted", {}) == "group/g: deleted"

@@ -34,7 +34,7 @@ def test_a_campaign_is_recorded_and_told_again(workspace: Workspace, nodus: Call
     first, *lines = told.stdout.splitlines()
     assert first.startswith("# local at ")
     assert any("AgentRun hello-c001: Succeeded, " in line for line in lines)
-    assert any("AgentGroup hello: Completed, 2 of 2 scored" in line for line in lines)
+    assert any(line.endswith("2/2 scored") and "AgentGroup hello: Completed, " in line for line in lines)
     assert lines[-1].endswith("the recording ends (closed)")
 
 

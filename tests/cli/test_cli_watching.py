@@ -81,7 +81,7 @@ def test_once_says_how_things_stand_as_text_and_as_json(nodus: Nodus, workspace:
     assert nodus("run", "-f", workspace.spec(tasks=2, family="perfect")).exit_code == 0
     told = nodus("watch", "--once")
     assert told.exit_code == 0
-    assert told.stdout.endswith("AgentGroup hello: Completed, 2 of 2 scored\n")
+    assert told.stdout.endswith("AgentGroup hello: Completed, 100.0% [34.2, 100.0] (SE 0.0), 2/2 scored, $0.00027 spent\n")
     lines = [json.loads(line) for line in nodus("watch", "group/hello", "--once", "-o", "json").stdout.splitlines()]
     assert [(each["change"], each["kind"], each["name"]) for each in lines] == [
         ("Present", "AgentGroup", "hello"),
@@ -117,12 +117,19 @@ def test_figures_that_count_on_are_told_in_tenths() -> None:
     lines = ChangeLines()
     told = [words for scored in range(101) for words in lines.of(changed(coverage={"scored": scored, "total": 100}, passRate=0.5))]
     assert len(told) == 10
-    assert told[-1] == "AgentGroup night: 100 of 100 scored, pass rate 50.0%"
+    assert told[-1] == "AgentGroup night: 50.0% (no SE with one task), 100/100 scored"
+    lines.known("AgentGroup", "night", {"coverage": {"scored": 5, "total": 100}, "standardError": 0.05, "ci95": [0.4, 0.6]})
+    rated = changed(coverage={"scored": 20, "total": 100}, passRate=0.5)
+    assert list(lines.of(rated)) == ["AgentGroup night: 50.0% ± 10.0 (SE 5.0), 20/100 scored"], "an event has what changed alone"
     assert list(lines.of(changed(phase="Running"))) == ["AgentGroup night: Running"]
     assert list(lines.of(changed(phase="Running"))) == []
-    assert (
-        standing("Budget", "b", {"blocking": True, "message": "the limit is reached"}) == "Budget b: blocks new work, the limit is reached"
-    )
+    budget: dict[str, JsonValue] = {
+        "blocking": True,
+        "message": "the limit is reached",
+        "spentUSD": "4.069905509",
+        "leftUSD": "0.030094491",
+    }
+    assert standing("Budget", "b", budget) == "Budget b: blocks new work, the limit is reached, $4.07 spent, $0.03 left"
 
 
 def test_tasks_are_listed_as_agents_see_them(nodus: Nodus) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import pass_rate_text, told_rate_text
 from nodus_tui.statistics.pass_rate import PassRateSummary, pass_rate_summary
 
 
@@ -45,3 +45,11 @@ def test_the_text_of_real_summaries(summary: PassRateSummary, expected: str) -> 
 def test_a_group_that_ended_without_verdicts_does_not_say_yet() -> None:
     text = pass_rate_text(pass_rate=None, standard_error=None, ci95=None, scored=0, total=100, ended=True)
     assert text == "no verdict, 0/100 scored"
+
+
+def test_a_status_as_events_have_it_is_told_in_the_same_text() -> None:
+    rated = {"coverage": {"scored": 97, "total": 100}, "passRate": 0.62, "standardError": 0.049, "ci95": [0.525, 0.715]}
+    assert told_rate_text(rated) == "62.0% ± 9.5 (SE 4.9), 97/100 scored"
+    assert told_rate_text({"coverage": {"scored": 1, "total": 4}, "passRate": 1.0}) == "100.0% (no SE with one task), 1/4 scored"
+    assert told_rate_text({"coverage": {"scored": 0, "total": 4}, "passRate": None}) == "0/4 scored"
+    assert told_rate_text({"phase": "Running"}) == ""

@@ -73,8 +73,8 @@ def test_the_chosen_side_stands_between_brackets_and_an_answer_that_is_wrong_is_
     state.select("sum-001", 0)
     assert cell(state, "sum-001", "first").startswith("[")
     first, second = (plain(each) for each in compared_lines(state.rows.item("sum-001"), state.names, ()))
-    assert first == "▌ plain · ✗I Incorrect · plain-c004"
-    assert second == "  careful · ✓C Correct · careful-c003"
+    assert first == "▌ plain · ✗ Incorrect · plain-c004"
+    assert second == "  careful · ✓ Correct · careful-c003"
     state.select("sum-001", 1)
     assert cell(state, "sum-001", "second").startswith("[")
     left_out = compared_lines(state.rows.item("sum-004"), state.names, ())

@@ -103,6 +103,8 @@ def test_many_of_one_group_and_reason_are_told_in_one_row_that_unfolds() -> None
     assert (bundle.key, bundle.who, bundle.count) == ("more/fleet/Pending/WaitingForSlot", "35 more, cases 5–39", 35)
     assert bundle.last is not None
     assert plain(reasons_line(state.reasons)) == "38 for a slot"
+    assert plain(waiter_details(bundle, NOW)[0]).startswith("35 more, cases 5–39 of fleet wait for a slot")
+    assert plain(waiter_details(shown(state)[0], NOW)[0]).startswith("run fleet-0002-a1 of fleet waits for a slot")
     state.turn(bundle.bundle)
     state.refresh(NOW)
     assert len(state.rows) == 38

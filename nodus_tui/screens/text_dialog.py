@@ -13,6 +13,9 @@ from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
 
+_AROUND = 6
+"""Lines of the frame, the title and the space between."""
+
 
 class TextDialog(ModalScreen[None]):
     """Shows lines until it is closed."""
@@ -36,15 +39,20 @@ class TextDialog(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Fill in the title."""
-        dialog = self.query_one("#dialog")
-        dialog.styles.width, dialog.styles.height = 104, "90%"
+        self.query_one("#dialog").styles.width = 104
         title = line(Span(self.title_text, Tone.TITLE), muted("   "), *hint("Esc", " closes", "close"))
         self.query_one("#text", SpanBlock).show(lambda _width: (title,))
 
     def on_text_pane_resized(self) -> None:
-        """Fit the text to the width."""
+        """Fit the text to the width, and the dialog to the text."""
         pane = self.query_one(TextPane)
-        pane.show(wrapped(self.lines, pane.text_width))
+        lines = wrapped(self.lines, pane.text_width)
+        pane.show(lines)
+        self.query_one("#dialog").styles.height = min(self.size.height * 9 // 10, len(lines) + _AROUND)
+
+    def on_resize(self) -> None:
+        """There is other room for it."""
+        self.on_text_pane_resized()
 
     def action_close(self) -> None:
         """Go back."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("hardware", "jobs", "backend")]
+sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("hardware", "jobs", "backend", "training")]
 
 from nvml_here import Nvml, compile_library
 

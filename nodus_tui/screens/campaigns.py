@@ -17,7 +17,7 @@ from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View, action_by_id, refusal
 from nodus_tui.view_state.words import sandboxes_words
 from nodus_tui.view_state.wrapping import clipped
-from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer
+from nodus_tui.widgets.key_bar import Offer
 from nodus_tui.widgets.span_block import SpanBlock
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ else:
     acting, acting_many, result_ways = (Later(f"nodus_tui.screens.{name}") for name in ("acting", "acting_many", "result_ways"))
     run_columns = Later("nodus_tui.view_state.run_columns")
 
+_COMPARED = 2
+"""Groups that are compared at a time."""
 _FIXED_LINES = 9
 """Lines of the screen beside the rows and the selected group's reason: crumbs, titles, margin, three facts, status, keys, filter."""
 
@@ -88,12 +90,14 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         self.part("detail", SpanBlock).show(build)
 
     def offer(self) -> Offer:
-        """An interrupted group goes on with a key that the footer shows."""
+        """Keys that the footer shows where they matter: an interrupted group goes on, two that are picked are compared."""
         group = self.table.cursor_item
         if group is None:
-            return Offer(without=frozenset({"results"}))
+            return Offer(without=frozenset({"results", "compare_groups"}))
+        if self.table.picked_count == _COMPARED:
+            return Offer(now=frozenset({"compare_groups"}))
         interrupted = status_of(group).phase is GroupPhase.INTERRUPTED
-        return Offer(now=frozenset({"resume"})) if interrupted else NOTHING_SPECIAL
+        return Offer(now=frozenset({"resume"}) if interrupted else frozenset(), without=frozenset({"compare_groups"}))
 
     # Actions
 
@@ -105,6 +109,10 @@ class CampaignsScreen(TableScreen[AgentGroup]):
         """The results of the selected group."""
         if (group := self.selected()) is not None:
             result_ways.show_group_results(self, group.name)
+
+    async def do_compare_groups(self) -> None:
+        """Compare the two groups that are picked, or the selected one with another."""
+        await result_ways.compare_groups(self, [group.name for group in self.meant()])
 
     async def do_kill(self) -> None:
         """Kill the selected group, or those that are picked."""

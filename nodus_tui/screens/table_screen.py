@@ -300,7 +300,8 @@ class TableScreen(RowsScreen, Generic[Item]):
             return own
         fits = availability.useful_to(self.picked())
         named = {action: f"{action} {count}" for action, count in fits.items()}
-        idle = frozenset(ON_MANY) - fits.keys()
+        # Other actions mean the selected row, whatever is picked.
+        idle = (frozenset(ON_MANY) - fits.keys()) | (availability.useless(table.cursor_item) - frozenset(ON_MANY))
         return Offer((own.now | named.keys()) - idle, own.without | idle, {**own.words, **named})
 
     def _can_pick(self) -> bool:

@@ -295,3 +295,23 @@ async def test_a_training_job_s_results_file_is_written_as_it_is(tmp_path: Path,
         await press(app, pilot, "o", "enter")
         await until_said(app, pilot, "held-out.csv")
         assert (tmp_path / "held-out.csv").read_text(encoding="utf-8").startswith("TASK,METRIC,VALUE,SE,SAMPLES\n")
+
+
+async def test_two_campaigns_that_are_picked_are_compared_and_the_footer_says_so_then_alone() -> None:
+    async with console(result_world(), size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "slash", *"plain", "enter")
+        assert "compare" not in screen_lines(app)[-1]
+        await press(app, pilot, "space", "escape", "slash", *"careful", "enter", "space", "escape")
+        assert "c compare" in screen_lines(app)[-1]
+        assert "extend all" not in screen_lines(app)[-1], "no case of the selected one waits"
+        await press(app, pilot, "c")
+        assert isinstance(app.screen, ComparisonScreen)
+        assert set(app.screen.state.names) == {"plain", "careful"}
+        await press(app, pilot, "escape", "slash", *"going", "enter", "space", "escape")
+        assert "compare" not in screen_lines(app)[-1]
+        await press(app, pilot, "c")
+        assert "Two are compared at a time here, and 3 are picked." in words(app)
+        assert "nodus-tui compare " in words(app)
+        await press(app, pilot, "A", "slash", *"plain", "enter", "c", *"careful", "enter")
+        assert isinstance(app.screen, ComparisonScreen)
+        assert app.screen.state.names == ("plain", "careful")

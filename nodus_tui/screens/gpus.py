@@ -122,8 +122,7 @@ class GpusScreen(RowsScreen):
     def show_state(self) -> None:
         """The machine, devices, the selected one in words, processes."""
         now = self.services.now()
-        lines = self.state.machine_lines()
-        self.part("machine", SpanBlock).show(lambda width: clipped(lines, width, 4))
+        self.part("machine", SpanBlock).show(lambda width: clipped(self.state.machine_lines(width), width, 4))
         self.devices.show_empty((self.unanswered() if self.state.view is None else ()) or self.state.empty_lines())
         self.devices.show(now)
         self._share_height()

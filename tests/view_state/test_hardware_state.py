@@ -68,13 +68,19 @@ def test_no_devices_is_a_sentence_and_the_machine_is_there() -> None:
         "No GPUs here.",
         "No NVIDIA driver here: its library libnvidia-ml.so.1 is not found.",
     ]
-    assert "37% of 64 CPUs" in plain(state.machine_lines()[0])
-    assert len(state.machine_lines()) == 2
+    lines = [plain(each) for each in state.machine_lines(200)]
+    assert "37% of 64 CPUs" in lines[0]
+    assert len(lines) == 2
+    # Where it is narrow they are broken between facts.
+    narrow = [plain(each) for each in state.machine_lines(60)]
+    assert narrow[0] == lines[0]
+    assert " · ".join(narrow[1:]) == lines[1]
+    assert len(narrow) > 2
 
 
 def test_a_vanished_device_is_told_beside_the_others() -> None:
     gone = hardware().model_copy(update={"notes": ("NVIDIA H100 (GPU-9) was here until 12:00:00 UTC",)})
-    assert "was here until" in plain(taken(gone).machine_lines()[2])
+    assert "was here until" in plain(taken(gone).machine_lines(200)[2])
 
 
 @pytest.mark.parametrize(

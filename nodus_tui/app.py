@@ -257,6 +257,13 @@ class NodusApp(App[int], inherit_bindings=False):
         else:
             await super().on_event(event)
 
+    def on_too_much_pasted(self) -> None:
+        """Say that nothing was taken; a dialog has no line for it."""
+        if isinstance(self.screen, ViewScreen):
+            self.screen.notice("What was pasted is longer than 1 MiB, and no spec is: nothing of it was taken.", Tone.WARN)
+        else:
+            self.bell()
+
     def on_resize(self, event: Resize) -> None:
         """Dialogs go by the room that there is."""
         self.room.resized(event.size)

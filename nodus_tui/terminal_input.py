@@ -11,12 +11,12 @@ from codecs import getincrementaldecoder
 from io import TextIOWrapper
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
-from textual._xterm_parser import XTermParser
 from textual.drivers._writer_thread import MAX_QUEUED_WRITES
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Resize
 from textual.geometry import Size
 
+from nodus_tui.pasting import KeysAndPastes
 from nodus_tui.terminal_changes import Shown
 
 _BEAT_SECONDS = 0.1
@@ -198,7 +198,7 @@ class SteadyInput(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until the console ends; a terminal that is gone ends the console, with SIGHUP or without."""
-        parser = XTermParser(self._debug)
+        parser = KeysAndPastes(self._debug)
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         with selectors.DefaultSelector() as waiting:
             waiting.register(self.fileno, selectors.EVENT_READ)

@@ -1,8 +1,11 @@
 """A line to type in. It knows Textual's Input, not what is asked for."""
 
 from textual.binding import NoBinding
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.widgets import Input
+
+MOST_CHARACTERS = 4096
+"""No path, name or condition is longer."""
 
 
 class TextEntry(Input):
@@ -17,6 +20,18 @@ class TextEntry(Input):
         """Have another text, all of it selected: whoever types next replaces it, as where the field was just entered."""
         self.value = text
         self.action_select_all()
+
+    def _on_paste(self, event: Paste) -> None:
+        """Its first line that is not empty; one that is too long for anything that is asked for is not taken, and the terminal calls."""
+        first = next((line for line in event.text.splitlines() if line.strip()), "")
+        if len(first) > MOST_CHARACTERS:
+            self.app.bell()
+            event.stop()
+            event.prevent_default()
+            return
+        super()._on_paste(Paste(first))
+        event.stop()
+        event.prevent_default()
 
     async def _on_key(self, event: Key) -> None:
         try:

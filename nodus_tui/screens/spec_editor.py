@@ -5,6 +5,7 @@ Reading the text and asking the workspace go on beside the keys; what was found 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -77,6 +78,8 @@ class SpecEditor(ViewScreen):
         """The names that the workspace has, for proposals."""
         self._outline: Outline | None = None
         self._about = About()
+        self._pointed: tuple[int, int] | None = None
+        """The place under the pointer of the mouse, until the cursor moves: what is told is about it then."""
         self.is_long = len(text) > LONG
         """Whether reading the text takes seconds: then less is told while it is typed."""
         self._side: tuple[object, tuple[Line, ...]] = (None, ())
@@ -239,7 +242,7 @@ class SpecEditor(ViewScreen):
         return side_lines(found.faults, found.outcomes, found.estimates, found.problem, checking=self.checking, key=key, basis=found.basis)
 
     def _about_lines(self, width: int) -> tuple[Line, ...]:
-        row = self.editing.cursor_location[0] + 1
+        row = (self._pointed or self.editing.cursor_location)[0] + 1
         here = next((fault for fault in self.checked.faults if fault.line == row), None) if self.checked is not None else None
         if self.is_long:
             return long_lines(here, line(*self.hint("estimate_spec", " estimates it")), width)
@@ -260,7 +263,13 @@ class SpecEditor(ViewScreen):
 
     def on_text_area_selection_changed(self) -> None:
         """Another field is under the cursor."""
+        self._pointed = None
         self.show()
+        self._soon("about", ABOUT_SECONDS, self.tell_about)
+
+    def on_spec_text_pointed(self, event: SpecText.Pointed) -> None:
+        """Another field is under the pointer."""
+        self._pointed = event.place
         self._soon("about", ABOUT_SECONDS, self.tell_about)
 
     def on_spec_text_refused(self, event: SpecText.Refused) -> None:
@@ -285,10 +294,11 @@ class SpecEditor(ViewScreen):
         return self._outline
 
     def tell_about(self) -> None:
-        """Tell what stands under the cursor."""
+        """Tell what stands under the cursor, or under the pointer: there nothing can be typed."""
         if not self.stands:
             return
-        self._about = About() if self.is_long else about_at(self.outline(), *self.editing.cursor_location, self.known)
+        about = About() if self.is_long else about_at(self.outline(), *(self._pointed or self.editing.cursor_location), self.known)
+        self._about = replace(about, found=()) if self._pointed else about
         self.show()
 
     # Checking

@@ -52,9 +52,17 @@ class SpecText(TextArea):
             super().__init__()
             self.why = why
 
+    class Pointed(Message):
+        """The pointer of the mouse rests on another place of the text now; None where it has left it."""
+
+        def __init__(self, place: Location | None) -> None:
+            super().__init__()
+            self.place = place
+
     def __init__(self, text: str, *, widget_id: str) -> None:
         self._highlighter = Highlighter()
         self._marked: dict[int, Tone] = {}
+        self._pointed: Location | None = None
         self.veil = Veil(text)
         # Without a text at first: the library would take it in twice.
         super().__init__("", soft_wrap=False, show_line_numbers=True, id=widget_id)
@@ -77,6 +85,20 @@ class SpecText(TextArea):
         if rows != self._marked:
             self._marked = dict(rows)
             self.repaint()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Tell what the pointer rests on."""
+        below = event.y + self.scroll_offset.y >= self.document.line_count
+        self._point(None if below or event.button else self.get_target_document_location(event))
+
+    def on_leave(self) -> None:
+        """It rests on nothing of the text any more."""
+        self._point(None)
+
+    def _point(self, place: Location | None) -> None:
+        if place != self._pointed:
+            self._pointed = place
+            self.post_message(self.Pointed(place))
 
     def action_to_start(self) -> None:
         """Go to the beginning of the text."""

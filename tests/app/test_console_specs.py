@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from console_driver import console, press, screen_text, settled, wire_text
+from console_driver import console, press, screen_lines, screen_text, settled, wire_text
 from draft_files import draft_of, left_draft
 from scripted_backend import ScriptedBackend
 from textual.events import Key
@@ -192,6 +192,28 @@ async def test_fields_are_completed_and_their_help_is_told(folder: Path) -> None
         editor.tell_about()
         await settled(app, pilot)
         assert "Model calls in one conversation, at most." in " ".join(screen_text(app).split())
+
+
+async def test_what_the_mouse_points_at_is_told_until_the_cursor_moves(folder: Path) -> None:
+    (folder / "agent.yaml").write_text(GOOD + "  maxTurns: many\n", encoding="utf-8")
+    async with console(ScriptedBackend(), size=(110, 30)) as (app, pilot):
+        editor = await editing(app, pilot)
+
+        async def told(words: str) -> None:
+            await until(app, pilot, lambda: words in " ".join(screen_lines(app)[-5:-2]))
+
+        await told("The version of the kind's fields.")
+        gutter = editor.editing.gutter_width
+        await pilot.hover("#editing", offset=(gutter + 3, 1))
+        await told("What the document makes.")
+        await pilot.hover("#editing", offset=(gutter + 3, 5))
+        await told('maxTurns is "many"')
+        await pilot.hover("#editing", offset=(gutter + 3, 20))
+        await told("The version of the kind's fields.")
+        await pilot.hover("#editing", offset=(gutter + 3, 1))
+        await told("What the document makes.")
+        await press(app, pilot, "right")
+        await told("The version of the kind's fields.")
 
 
 async def test_several_ways_are_a_list_to_choose_from(folder: Path) -> None:

@@ -131,7 +131,7 @@ spec:
     device = GpuDevice(index=0, uuid="GPU-1", name="L4", processes=(process,))
     async with recorded(tmp_path, secrets=secret_values({"SOME_API_KEY": "key-of-a-provider", "HOME": "/root"})) as place:
 
-        async def hardware(*, history: bool = False) -> HardwareView:
+        async def hardware(*, history: bool = False, rates: bool = True) -> HardwareView:
             return HardwareView(at=place.backend.file.started_at, devices=(device,), machine=MachineFact(host="here"))
 
         monkeypatch.setattr(place.local, "gpus", hardware)

@@ -91,6 +91,24 @@ def test_the_help_of_a_verb_loads_no_backend_and_no_way_to_one(verb: str, tmp_pa
     assert not loaded & (_HEAVY | {"local_backend", "nodus_tui.remote.backend", "sqlite3"})
 
 
+_COUNT_LOOKS = """
+import atexit, gc, json, sys
+from nodus_tui.cli.main import main
+looks = []
+gc.callbacks.append(lambda phase, info: looks.append(phase))
+atexit.register(lambda: sys.stderr.write(f"\\nLOOKS {len(looks)} FROZEN {gc.get_freeze_count() > 0}"))
+main(json.loads(sys.argv[1]))
+"""
+
+
+def test_memory_is_looked_through_neither_while_a_verb_loads_nor_at_its_end(tmp_path: Path) -> None:
+    arguments = json.dumps(["validate", "--offline", "-f", str(_EXAMPLE)])
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT_LOOKS, arguments], capture_output=True, text=True, cwd=tmp_path, check=True, timeout=60
+    )
+    assert done.stderr.endswith("LOOKS 0 FROZEN True")
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_command_and_says_in_the_list_what_it_does(verb: str) -> None:
     context = cli.make_context("nodus-tui", [verb], resilient_parsing=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from traceback import format_exception
@@ -9,7 +10,7 @@ from traceback import format_exception
 import click
 
 from nodus_tui.cli.exits import EXIT_BY_ERROR, Exit
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.text import safe_text
 
 
@@ -39,9 +40,23 @@ def _expected(error: Exception) -> int | None:
     elif isinstance(error, NodusError):
         for fault in error.faults:
             say(fault.sentence(), prefix="")
-        say(error.detail)
+        say(error.detail + _where_listed(error))
         code = EXIT_BY_ERROR[error.code]
     return code
+
+
+def _where_listed(error: NodusError) -> str:
+    """Which verb lists what there is, where a name is nothing's and none is near it."""
+    named = re.fullmatch(r'there is no (\w+) ".*"', error.detail, re.DOTALL) if error.code is ErrorCode.NOT_FOUND else None
+    if named is None:
+        return ""
+    # Imported here: needed for names that are nothing's only.
+    from nodus_tui.cli.targets import KIND_NAMES  # noqa: PLC0415
+
+    if named[1].lower() == "environment":
+        return "; `nodus-tui environment list` lists those that there are"
+    plurals = [words[0] for kind, words in KIND_NAMES.items() if kind == named[1]]
+    return f"; `nodus-tui get {plurals[0]}` lists those that there are" if plurals else ""
 
 
 def say(sentence: str, *, prefix: str = "nodus-tui: ") -> None:

@@ -18,7 +18,6 @@ from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
-from nodus_tui.view_state.figures import forecast_text
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.run_columns import run_status, why_line
@@ -87,9 +86,7 @@ class GroupScreen(TableScreen[AgentRun]):
         group = self.state.group
         if group is None:
             return ()
-        left = self.state.seconds_left(self.services.now())
-        forecast = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
-        return joined((forecast, GROUP_SIGNS[status_of(group).phase].spans()))
+        return joined((self.state.left_words(self.services.now()), GROUP_SIGNS[status_of(group).phase].spans()))
 
     def status_parts(self) -> tuple[Line, ...]:
         """Where the cursor is, and how many runs of former attempts there are beside or among the rows."""

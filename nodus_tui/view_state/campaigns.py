@@ -79,14 +79,23 @@ def seconds_left(group: AgentGroup, now: datetime) -> float | None:
     return status.mean_run_seconds * (status.pending - status.going / 2) / at_once
 
 
+def runs_short(status: AgentGroupStatus) -> bool:
+    """Whether the cap comes to its end before the cases do, if those that have not begun cost what those did that came to an answer."""
+    if status.mean_run_usd is None:
+        return False
+    return status.money.model_usd + status.mean_run_usd * (status.pending - status.going) > status.money.cap_usd
+
+
 def _eta_cell(group: AgentGroup, now: datetime) -> Line:
     left = seconds_left(group, now)
+    if left is not None and runs_short(status_of(group)):
+        return line(Span("stalls", Tone.WARN))
     return line(NOTHING) if left is None else line(Span(forecast_text(left), Tone.MARK))
 
 
 def _shorter_eta(group: AgentGroup, now: datetime) -> tuple[Line, ...]:
     left = seconds_left(group, now)
-    return () if left is None else (line(Span(f"~{coarse_span_text(left)}", Tone.MARK)),)
+    return () if left is None or runs_short(status_of(group)) else (line(Span(f"~{coarse_span_text(left)}", Tone.MARK)),)
 
 
 def _age_cell(group: AgentGroup, now: datetime) -> Line:

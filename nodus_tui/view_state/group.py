@@ -12,7 +12,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.campaigns import can_forecast, group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.figures import clock_text, reward_text, segments, short_usd
+from nodus_tui.view_state.figures import clock_text, forecast_text, reward_text, segments, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
 from nodus_tui.view_state.group_load import load_of
@@ -52,7 +52,7 @@ class GroupState:
         self.pace = Pace()
         self._successors: dict[str, str] = {}
         self._early: list[Event] = []
-        self._foreseen: tuple[int, float | None] | None = None
+        self._foreseen: tuple[int, tuple[float | None, bool]] | None = None
         """The forecast of one second, where there are many runs: it looks at each."""
 
     def load(self, snapshot: Snapshot) -> None:
@@ -159,15 +159,26 @@ class GroupState:
         """Whether figures of time here change by themselves."""
         return self.group is not None and not status_of(self.group).phase.at_rest
 
-    def seconds_left(self, now: datetime) -> float | None:
-        """When it ends by forecast, in seconds from now: the same that what-if says of its present maxActive."""
+    def left_words(self, now: datetime) -> Line:
+        """`~4m left` by forecast, the same that what-if says of its present maxActive; `stalls in ~4m` where cases are left then: runs
+        wait at their own caps, or the group's has no room. Empty where nothing is foreseen.
+        """
         if self.group is None or not can_forecast(status_of(self.group)):
-            return None
-        if not self.loaded or status_of(self.group).mean_run_seconds is None:
-            return seconds_left(self.group, now)
+            return ()
+        left, stalls = self._foresee(self.group, now)
+        if left is None:
+            return ()
+        return line(Span(f"stalls in {forecast_text(left)}", Tone.WARN) if stalls else Span(f"{forecast_text(left)} left", Tone.MARK))
+
+    def _foresee(self, group: AgentGroup, now: datetime) -> tuple[float | None, bool]:
+        """Seconds until nothing goes any more, and whether something is left then."""
+        status = status_of(group)
+        if not self.loaded or status.mean_run_seconds is None:
+            return seconds_left(group, now), False
         second = int(now.timestamp())
         if self._foreseen is None or self._foreseen[0] != second or len(self.rows) < _MANY:
-            self._foreseen = (second, forecast(load_of(self.group, self.rows.items(), now)).seconds)
+            found = forecast(load_of(group, self.rows.items(), now))
+            self._foreseen = (second, (found.seconds, bool(found.stranded or self.phases[RunPhase.WAITING])))
         return self._foreseen[1]
 
     def unfinished(self) -> int:
@@ -200,7 +211,7 @@ class GroupState:
 
     def _pace_lines(self, status: AgentGroupStatus, width: int, now: datetime) -> tuple[Line, ...]:
         """What it spends in a minute, what it comes to and when it ends, in one line."""
-        forms = pace_forms(self.pace, status, self.seconds_left(now), now)
+        forms = pace_forms(self.pace, status, self.left_words(now), now)
         fitting = next((form for form in forms if line_width(form) <= width - _LABEL), forms[-1])
         return ((muted("pace".ljust(_LABEL)), *fitting),) if fitting else ()
 

@@ -8,7 +8,7 @@ from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
-from nodus_tui.view_state.figures import forecast_text, seconds_between, short_usd, span_text
+from nodus_tui.view_state.figures import seconds_between, short_usd, span_text
 from nodus_tui.view_state.run_columns import run_status
 
 WINDOW_SECONDS = 300.0
@@ -101,7 +101,7 @@ def _within(spell: _Spell, begins: float, now: float) -> float:
     return usd * max(0.0, end - max(start, begins)) / (end - start)
 
 
-def pace_forms(pace: Pace, status: AgentGroupStatus, left: float | None, now: datetime) -> tuple[Line, ...]:
+def pace_forms(pace: Pace, status: AgentGroupStatus, left: Line, now: datetime) -> tuple[Line, ...]:
     """`~$0.42/min over 5m · ~$6.10 at the end if 58 left cost $0.05 each · ~4m left`, longest form first: the time goes first, for the
     headline has it, then the window, last what the forecast rests on. Empty where nothing is known.
     """
@@ -109,9 +109,8 @@ def pace_forms(pace: Pace, status: AgentGroupStatus, left: float | None, now: da
     rate = line(Span(f"~{short_usd(burn[0])}/min", Tone.MARK)) if burn is not None else ()
     window = line(muted(f" over {span_text(burn[1])}")) if burn is not None else ()
     end, basis, above = _end(status, total)
-    rest = line(Span(f"{forecast_text(left)} left", Tone.MARK)) if left is not None else ()
     return (
-        joined(((*rate, *window), (*end, *basis, *above), rest)),
+        joined(((*rate, *window), (*end, *basis, *above), left)),
         joined(((*rate, *window), (*end, *basis, *above))),
         joined((rate, (*end, *basis, *above))),
         joined((rate, (*end, *above))),

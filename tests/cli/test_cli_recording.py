@@ -38,6 +38,15 @@ def test_a_campaign_is_recorded_and_told_again(workspace: Workspace, nodus: Call
     assert lines[-1].endswith("the recording ends (closed)")
 
 
+def test_a_recording_until_rest_of_a_workspace_at_rest_says_that_nothing_will_move_in_it(
+    workspace: Workspace, nodus: Callable[..., Result]
+) -> None:
+    file = workspace.folder / "still"
+    told = nodus("record", str(file), "--until-rest")
+    assert told.exit_code == 0
+    assert "nothing is at work, so only how things stand is recorded; begin it while something goes on" in told.stderr
+
+
 def test_ctrl_c_ends_a_recording_in_order(workspace: Workspace) -> None:
     file = workspace.folder / "recorded"
     with subprocess.Popen([COMMAND, "record", file], env=workspace.environment, stderr=subprocess.PIPE, text=True) as recorder:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from console_records import NOW, START, changed, created, group, snapshot
+from console_records import NOW, START, changed, created, group, snapshot, usd
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase
@@ -61,6 +61,12 @@ def test_a_forecast_is_marked_as_one_and_needs_a_pace() -> None:
     assert cells(item)["eta"] == "~4m"
     assert cells(group(pending=98))["eta"] == "–"
     assert cells(group(phase=GroupPhase.STALLED))["eta"] == "–"
+
+
+def test_a_group_whose_cap_comes_to_its_end_before_its_cases_do_foretells_a_stall_and_no_end() -> None:
+    enough = group(mean_run_usd=usd("0.02"), spent="0.70", cap="2.00", pending=58, going=8)
+    assert cells(enough)["eta"] == "~4m"
+    assert cells(group(mean_run_usd=usd("0.02"), spent="0.70", cap="1.60", pending=58, going=8))["eta"] == "stalls"
 
 
 def test_only_real_money_counts_as_real() -> None:

@@ -7,7 +7,7 @@ from console_records import NOW, START, changed, group, run, scored, snapshot, u
 
 from nodus_tui.contract.phases import GroupPhase, RunPhase, Verdict
 from nodus_tui.view_state.campaigns import status_of
-from nodus_tui.view_state.cells import plain
+from nodus_tui.view_state.cells import line, plain
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.group_pace import Pace, pace_forms
 
@@ -72,11 +72,11 @@ def test_at_the_end_open_cases_cost_what_answered_ones_did_less_what_they_have_s
 
 
 def test_the_words_mark_estimates_and_give_way_where_there_is_no_room() -> None:
-    said = [plain(form) for form in pace_forms(Pace(), FLEET, 120.0, NOW)]
+    said = [plain(form) for form in pace_forms(Pace(), FLEET, line("~2m left"), NOW)]
     assert said[0] == "~$0.00/min over 3m · ~$2.36 at the end if 58 left cost $0.02 each · ~2m left"
     assert said[2] == "~$0.00/min · ~$2.36 at the end if 58 left cost $0.02 each"
     assert said[3] == "~$0.00/min · ~$2.36 at the end"
-    over = pace_forms(Pace(), status_of(group(cap="1.80", mean_run_usd=usd("0.02"))), None, NOW)
+    over = pace_forms(Pace(), status_of(group(cap="1.80", mean_run_usd=usd("0.02"))), (), NOW)
     assert plain(over[2]) == "~$0.00/min · ~$2.16 at the end if 58 left cost $0.02 each, above the cap"
 
 

@@ -30,6 +30,11 @@ def busy(**more) -> AgentGroup:
     return group(cap="1.00", tasks=20, **{"max_active": 10, "spent": "0.25", "reserved": "0.70", **MEANS, **more})
 
 
+def roomy(**more) -> AgentGroup:
+    """The same with a cap that has room for all of them."""
+    return group(cap="9.00", tasks=20, **{"spent": "0.25", "reserved": "0.70", "pending": 15, "verdicts": {"Correct": 5}, **MEANS, **more})
+
+
 def runs():
     going = [run(case, cap="0.10", phase=RunPhase.RUNNING, started_at=NOW - timedelta(seconds=30)) for case in range(7)]
     return [*going, *(run(case, cap="0.10", reason=Reason.MAX_COST_REACHED) for case in range(7, 20))]
@@ -133,8 +138,19 @@ def test_a_higher_cap_that_a_run_was_given_counts_as_its_own() -> None:
 @pytest.mark.parametrize("since", [timedelta(minutes=2), timedelta(hours=3)])
 def test_the_groups_own_forecast_is_that_of_its_present_maxactive_however_long_runs_waited_at_caps(since: timedelta) -> None:
     made = state(pending=15, verdicts={"Correct": 5}, started_at=NOW - since)
-    assert made.group.seconds_left(NOW) == made.rows.item("10").forecast.seconds == forecast(made.load).seconds
-    assert any(f"{left_text(made.rows.item('10'))} left" in plain(each) for each in made.group.head(200, NOW, roomy=True))
+    told = f"stalls in {left_text(made.rows.item('10'))}"
+    assert made.rows.item("10").forecast.stranded
+    assert plain(made.group.left_words(NOW)) == told, "the cap has no room for all that is left"
+    assert any(told in plain(each) for each in made.group.head(200, NOW, roomy=True))
+    ample = state(roomy(started_at=NOW - since))
+    assert plain(ample.group.left_words(NOW)) == f"{left_text(ample.rows.item('10'))} left"
+
+
+def test_a_group_of_which_runs_wait_at_their_own_caps_stalls_when_the_others_have_ended() -> None:
+    known = GroupState("fleet")
+    waiting = run(19, cap="0.10", phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED)
+    known.load(snapshot(roomy(), runs=[*runs()[:-1], waiting]))
+    assert plain(known.left_words(NOW)).startswith("stalls in ~")
 
 
 def test_where_nothing_goes_and_nothing_can_start_no_end_is_foretold() -> None:

@@ -91,6 +91,7 @@ class Follower:
         for sweep in snapshot.sweeps:
             await self._ask(self._backend.sweep_results(sweep.name))
         if self._until_rest and not self._working:
+            say("nothing is at work, so only how things stand is recorded; begin it while something goes on")
             return
         async with aclosing(cast("Any", self._backend.watch(after=snapshot.cursor))) as batches:
             async for batch in batches:

@@ -42,6 +42,8 @@ class SpecsScreen(TableScreen[SpecRow]):
         self._look_anew = False
         self._stamps: dict[str, Stamp] = {}
         """What each file was when it was checked: it is not checked again before it is another, or was opened from here."""
+        self._before_new: frozenset[str] | None = None
+        """The files that there were when a new one was begun here: it is the one to select when it is there."""
 
     def headline(self) -> Line:
         """How many there are, and how many ask for something."""
@@ -94,11 +96,19 @@ class SpecsScreen(TableScreen[SpecRow]):
                 self._look_anew = False
                 rows = await asyncio.to_thread(self._rows)
                 self.state.found(rows)
+                self._select_new(rows)
                 self.show()
                 for row in rows:
                     await self._check(row)
         finally:
             self._looking = False
+
+    def _select_new(self, rows: Sequence[SpecRow]) -> None:
+        """The file that was begun here, once it is saved."""
+        made = [row.path for row in rows if row.path not in self._before_new] if self._before_new is not None else []
+        if made:
+            self._before_new = None
+            self.table.select(made[0])
 
     def _rows(self) -> list[SpecRow]:
         drafts = {draft.path for draft in self.drafts.unsaved()}
@@ -137,6 +147,7 @@ class SpecsScreen(TableScreen[SpecRow]):
 
     def open_item(self, item: SpecRow) -> None:
         """Edit it."""
+        self._before_new = None
         self._stamps.pop(item.path, None)
         self.run_worker(self._open(item), exit_on_error=True)
 
@@ -153,6 +164,7 @@ class SpecsScreen(TableScreen[SpecRow]):
 
     async def do_new_spec(self) -> None:
         """Write a new one."""
+        self._before_new = frozenset(self.state.rows.keys())
         await spec_opening.new_spec(self)
 
     async def do_launch(self) -> None:

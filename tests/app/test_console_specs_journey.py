@@ -16,6 +16,7 @@ from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.spec_editor import SpecEditor
 from nodus_tui.screens.spec_form import SpecForm
+from nodus_tui.screens.specs import SpecsScreen
 
 
 async def test_author_estimate_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,3 +136,21 @@ async def test_answers_that_cannot_be_kept_go_after_it_was_said_only(full: Path)
         assert "Esc again throws them away." in screen_text(app)
         await press(app, pilot, "escape")
         assert not isinstance(app.screen, SpecForm)
+
+
+async def test_a_file_that_was_written_here_is_the_selected_one_afterwards(alone: Path) -> None:
+    for name in ("before", "zebra"):
+        (alone.parent / f"{name}.yaml").write_text("apiVersion: nodus.dev/v1\nkind: Agent\nmetadata: {name: a}\n", encoding="utf-8")
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F")
+        await until(app, pilot, lambda: "zebra.yaml" in screen_text(app), "the files")
+        await press(app, pilot, "c", *"sandbox", "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor")
+        await press(app, pilot, "ctrl+o")
+        await until(app, pilot, (alone.parent / "sandbox.yaml").exists, "it is saved")
+        await press(app, pilot, "escape")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecsScreen) and "sandbox.yaml" in screen_text(app), "the files again")
+        assert isinstance(app.screen, SpecsScreen)
+        selected = app.screen.table.cursor_item
+        assert selected is not None
+        assert selected.shown == "sandbox.yaml"

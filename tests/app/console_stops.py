@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from budget_records import some_budgets
 from console_driver import Driver, painted, settled
-from console_records import NOW, every_kind_of_run, group
+from console_records import NOW, every_kind_of_run, group, run
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
 from queue_records import queue_world
@@ -18,7 +18,9 @@ from test_console_sweeps import world as sweep_world
 from worlds import box_world, gpu_world, job_world, tool_world, world
 
 from nodus_tui.app import NodusApp
+from nodus_tui.contract.actions import Action
 from nodus_tui.contract.events import Event
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.view_state.views import View
@@ -67,6 +69,19 @@ def estimate_world() -> ScriptedBackend:
 def working_world() -> ScriptedBackend:
     """The work is done in this process: leaving asks."""
     return ScriptedBackend([group()], every_kind_of_run(), scheduling=True)
+
+
+class _Waiting(ScriptedBackend):
+    """Answers no action."""
+
+    async def act(self, action: Action) -> ActionOutcome:
+        await asyncio.Event().wait()
+        return await super().act(action)
+
+
+def waiting_world() -> ScriptedBackend:
+    """More runs than actions that are asked for at once, and nobody answers."""
+    return _Waiting([group()], [run(case) for case in range(120)])
 
 
 async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
@@ -233,5 +248,6 @@ STOPS: dict[str, Stop] = {
     "launch, wrong": Stop(world, ("l", *"zzz", "enter"), View.CAMPAIGNS, once=True),
     "estimate": Stop(estimate_world, ("l", PATH, "enter"), View.ESTIMATE),
     "estimate, minutes": Stop(estimate_world, ("l", PATH, "enter", ESTIMATED, "m"), View.ESTIMATE, once=True),
+    "leave, not all asked": Stop(waiting_world, ("enter", "a", "x", *"120", "enter", "enter", "q"), View.GROUP, once=True),
     "leave": Stop(working_world, ("q",), View.CAMPAIGNS),
 }

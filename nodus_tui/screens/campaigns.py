@@ -1,5 +1,6 @@
 """The first view: all campaigns, and the selected one in words."""
 
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -29,6 +30,8 @@ else:
 
 _COMPARED = 2
 """Groups that are compared at a time."""
+_KINDS_OF_FACTS = 3
+"""Of the selected group: how it stands, its money, what it is."""
 _FIXED_LINES = 9
 """Lines of the screen beside the rows and the selected group's reason: crumbs, titles, margin, three facts, status, keys, filter."""
 
@@ -79,13 +82,15 @@ class CampaignsScreen(TableScreen[AgentGroup]):
     def show_detail(self) -> None:
         """The selected group: its reason in as many lines as the rows leave free."""
         group, now = self.table.cursor_item, self.services.now()
-        lines = group_detail(group, now, self.key_offered) if group is not None else ()
         free = self.size.height - len(self.state.rows) - _FIXED_LINES
         more = 2 if free > 4 else 1
 
         def build(width: int) -> tuple[Line, ...]:
-            facts = (shown for each in lines[1:] for shown in clipped((each,), width, more))
-            return (*clipped(lines[:1], width, max(2, min(4, free))), *facts)
+            if group is None:
+                return ()
+            why, *lines = group_detail(group, now, width if more > 1 else None, self.key_offered)
+            facts = (shown for each in lines for shown in clipped((each,), width, more))
+            return (*clipped((why,), width, max(2, min(4, free))), *islice(facts, _KINDS_OF_FACTS * more))
 
         self.part("detail", SpanBlock).show(build)
 

@@ -27,6 +27,7 @@ from nodus_tui.view_state.money import money_of, money_parts, shorter_money_of
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, pass_rate_words, shorter_pass_rate_cells
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import GROUP_SIGNS
+from nodus_tui.view_state.wrapping import between
 
 if TYPE_CHECKING:
     from nodus_tui.contract.events import Event, Snapshot
@@ -313,6 +314,10 @@ class CampaignsState:
 
 def group_title(group: AgentGroup) -> Line:
     """Who is scored on what."""
+    return joined(_title_facts(group))
+
+
+def _title_facts(group: AgentGroup) -> tuple[Line, ...]:
     status = status_of(group)
     evaluation = group.spec.evaluation
     model = f"{status.model_family} ({status.model_name})" if status.model_name else status.model_family
@@ -320,13 +325,7 @@ def group_title(group: AgentGroup) -> Line:
     if evaluation is not None:
         repeated = f"×{evaluation.repetitions}" if evaluation.repetitions > 1 else ""
         scored = line(f"{evaluation.environment} {evaluation.split}, {evaluation.tasks}{repeated} tasks, seed {evaluation.seed}")
-    return joined(
-        (
-            line(f"agent {group.spec.agent} r{status.agent_revision}"),
-            line(model),
-            scored,
-        ),
-    )
+    return line(f"agent {group.spec.agent} r{status.agent_revision}"), line(model), scored
 
 
 def group_why(group: AgentGroup, key: KeyNamer = own_key) -> Line:
@@ -338,8 +337,11 @@ def group_why(group: AgentGroup, key: KeyNamer = own_key) -> Line:
     return line(Span(f"{sign.glyph} {sentence or sign.word}", sign.tone))
 
 
-def group_detail(group: AgentGroup, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
-    """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is."""
+def group_detail(group: AgentGroup, now: datetime, width: int | None, key: KeyNamer = own_key) -> tuple[Line, ...]:
+    """The selected group in lines: why it is as it is (the one that may be long comes first), how it stands, its money, what it is.
+
+    What does not fit into `width` cells goes on in a line of its own, fact by fact; None has one line for each of these.
+    """
     status = status_of(group)
     money = status.money
     unconfirmed = line(Span(f"{short_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else ()
@@ -351,7 +353,10 @@ def group_detail(group: AgentGroup, now: datetime, key: KeyNamer = own_key) -> t
             honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader)),
         ),
     )
-    return (group_why(group, key), joined((line(strong(pass_rate_words(status))), *_times(group, now))), paid, group_title(group))
+    stands, title = (line(strong(pass_rate_words(status))), *_times(group, now)), _title_facts(group)
+    if width is None:
+        return (group_why(group, key), joined(stands), paid, joined(title))
+    return (group_why(group, key), *between(stands, width), paid, *between(title, width))
 
 
 def _times(group: AgentGroup, now: datetime) -> tuple[Line, ...]:

@@ -1,12 +1,12 @@
 """What the GPU view shows: devices with their slices, the processes on them, and the machine; folded from one look after another."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from nodus_tui.contract.hardware_view import HISTORY_SAMPLES, DeviceHolder, GpuDevice, GpuProcess, HardwareView, MigDevice
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.columns import Column, Item
 from nodus_tui.view_state.devices import holders_words
 from nodus_tui.view_state.figures import NOTHING, age_text, bar, share
@@ -24,6 +24,7 @@ from nodus_tui.view_state.hardware_words import (
 )
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import unread
+from nodus_tui.view_state.wrapping import between
 
 STALE_SECONDS = 5.0
 """From this age on figures are called old."""
@@ -151,7 +152,7 @@ class HardwareState:
         load = line(f"{machine.host}  ", *_bar(machine.cpu_percent, 8), f" {cpu}")
         memory = share(machine.memory_used_bytes or 0, machine.memory_total_bytes or 0)
         first = joined((load, line(*bar(memory, 8, _tone(100 * memory)), f" {rest[0]}")))
-        more = _between((line(part) for part in rest[1:]), width)
+        more = between((line(part) for part in rest[1:]), width)
         # Without devices the notes say why, in the middle of the view.
         notes = (*(self.view.notes if self.view.devices else ()), *machine.notes)
         return (first, *more, *(line(Span(f"! {note}", Tone.WARN)) for note in notes))
@@ -178,17 +179,6 @@ class HardwareState:
         if row.device.responding:
             lines += [line(muted(note)) for note in row.notes]
         return tuple(lines)
-
-
-def _between(facts: Iterable[Line], width: int) -> Iterator[Line]:
-    """Facts in a row, and what does not fit into that in the next one."""
-    taken: list[Line] = []
-    for fact in facts:
-        if taken and line_width(joined((*taken, fact))) > width:
-            yield joined(taken)
-            taken = []
-        taken.append(fact)
-    yield joined(taken)
 
 
 def _replace(rows: Rows[Item], found: Mapping[str, Item]) -> None:

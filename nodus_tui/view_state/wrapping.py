@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from nodus_tui.text import ELLIPSIS, width_of, wrap
-from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, line_width, plain, safe_line
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line_width, plain, safe_line
 
 
 def indent_of(spans: Line) -> int:
@@ -38,6 +38,17 @@ def clipped(lines: Iterable[Line], width: int, most: int) -> tuple[Line, ...]:
     if len(made) <= most:
         return made
     return (*made[: most - 1], _broken_off(made[most - 1], width)) if most > 0 else ()
+
+
+def between(facts: Iterable[Line], width: int) -> Iterator[Line]:
+    """Facts in a row, and what does not fit into that in the next one: no figure is parted from its unit, no name from its value."""
+    taken: list[Line] = []
+    for fact in facts:
+        if taken and line_width(joined((*taken, fact))) > width:
+            yield joined(taken)
+            taken = []
+        taken.append(fact)
+    yield joined(taken)
 
 
 def flowed(label: Span, items: Iterable[Span], width: int, gap: str = "  ") -> Iterator[Line]:

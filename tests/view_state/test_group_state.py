@@ -149,7 +149,7 @@ def test_what_going_runs_spent_is_spent_and_the_parts_add_up_to_the_cap() -> Non
     assert parts.spent + parts.reserved + parts.left == status.money.cap_usd
     state = GroupState("fleet")
     state.load(snapshot(item))
-    for shown in (head_text(state), "\n".join(plain(each) for each in group_detail(item, NOW))):
+    for shown in (head_text(state), "\n".join(plain(each) for each in group_detail(item, NOW, 200))):
         assert "$1.20 spent" in shown
         assert "$0.30 reserved" in shown
         assert "$4.50 left" in shown

@@ -7,6 +7,7 @@ from typing import Literal
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
+from nodus_tui.statistics.minutes_text import beside_minutes
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.pass_rates import honesty_marks
@@ -18,8 +19,10 @@ _LABEL = 20
 
 
 def _minutes(minutes: Decimal) -> str:
-    """Always in minutes, as the command line has it, so that two figures can be compared: `0.5 min`, `20 min`, `1,000 min`."""
-    return f"{_number(minutes)} min"
+    """Always in minutes, as the command line has it, so that two figures can be compared; few and many are told otherwise as well:
+    `0.5 min (30 s)`, `20 min`, `1,000 min (16 h 40 min)`.
+    """
+    return f"{_number(minutes)} min{beside_minutes(minutes)}"
 
 
 def _number(minutes: Decimal) -> str:

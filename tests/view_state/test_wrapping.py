@@ -83,7 +83,7 @@ def test_all_times_of_an_estimate_are_in_minutes_and_no_label_runs_into_its_figu
     assert "wall clock, est.  ~40 min" in shown
     assert "1 → 1,000   25 → 40   minutes" in shown
     assert "timeout           30 min" in shown
-    assert "0.5 min a case" in "\n".join(texts(estimate_lines(estimate("0.5"))))
+    assert "0.5 min (30 s) a case" in "\n".join(texts(estimate_lines(estimate("0.5"))))
     kind = KindEstimate(kind="Job", name="j", cap_usd=Decimal(1), ceiling_usd=Decimal(1), longest_seconds=Decimal(7200))
     assert "longest time      120 min" in "\n".join(texts(estimate_lines(kind)))
 

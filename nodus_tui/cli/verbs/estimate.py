@@ -14,6 +14,7 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
 from nodus_tui.contract.money import display_usd
+from nodus_tui.statistics.minutes_text import beside_minutes
 
 
 class MinutesType(click.ParamType[Decimal]):
@@ -75,9 +76,7 @@ def estimate_text(estimate: Estimate) -> str:
     half = "" if estimate.half_width95 is None else f"± {100 * estimate.half_width95:.1f} points at a pass rate of 50%"
     timeout = ""
     if estimate.timeout_minutes is not None:
-        timeout = f"{number(estimate.timeout_minutes)} min, " + (
-            "enough at this pace" if estimate.fits_timeout else "too short at this pace"
-        )
+        timeout = f"{_minutes(estimate.timeout_minutes)}, " + ("enough at this pace" if estimate.fits_timeout else "too short at this pace")
     return pairs_text(
         [
             ("Group", estimate.group + (" (simulated)" if estimate.simulated else "")),
@@ -86,7 +85,7 @@ def estimate_text(estimate: Estimate) -> str:
             ("Model ceiling", f"{display_usd(estimate.model_ceiling_usd)}, under a group cap of {display_usd(estimate.cap_usd)}"),
             ("Room for all", room),
             *_sandbox_pairs(estimate),
-            ("Wall clock", f"{number(estimate.wall_clock_minutes)} min as the spec says"),
+            ("Wall clock", f"{_minutes(estimate.wall_clock_minutes)} as the spec says"),
             (
                 "By maxActive",
                 ", ".join(f"{active}: {number(minutes)} min" for active, minutes in estimate.wall_clock_by_max_active.items()),
@@ -107,9 +106,13 @@ def _sandbox_pairs(estimate: Estimate) -> list[tuple[str, str]]:
     ]
 
 
+def _minutes(minutes: Decimal) -> str:
+    return f"{number(minutes)} min{beside_minutes(minutes)}"
+
+
 def kind_text(estimate: KindEstimate) -> str:
     """The estimate of another kind."""
-    longest = "" if estimate.longest_seconds is None else f"{number(estimate.longest_seconds / 60)} min"
+    longest = "" if estimate.longest_seconds is None else _minutes(estimate.longest_seconds / 60)
     speeds = "\n".join(
         f"{number(seconds)} s on {hardware}"
         + (f", {display_usd(estimate.usd_by_hardware[hardware])}" if hardware in estimate.usd_by_hardware else "")

@@ -127,7 +127,7 @@ class GpusScreen(RowsScreen):
         self.devices.show(now)
         self._share_height()
         row = self.devices.cursor_item
-        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row, now), width, self._detail_lines))
+        self.part("device", SpanBlock).show(lambda width: clipped(self.state.detail(row, now, width), width, self._detail_lines))
         self.processes.show_empty((line(muted("No process is on a device.")),))
         self.processes.show(now)
 

@@ -164,7 +164,7 @@ class HardwareState:
         sentences = self.view.notes or ("the driver lists no device",)
         return (line("No GPUs here."), *(line(muted(f"{sentence[:1].upper()}{sentence[1:]}.")) for sentence in sentences))
 
-    def detail(self, row: DeviceRow | None, now: datetime) -> tuple[Line, ...]:
+    def detail(self, row: DeviceRow | None, now: datetime, width: int) -> tuple[Line, ...]:
         """The selected device: what is wrong first, then what it tells beside its row."""
         if row is None:
             return ()
@@ -175,7 +175,7 @@ class HardwareState:
         facts = device_words(row.device) if row.leaf is None else _leaf_words(row.leaf)
         if row.holders:
             lines.append(line("given to ", Span(holders_words(row.holders, now), Tone.KEY)))
-        lines.append(joined((line(name), *(line(muted(fact)) for fact in facts))))
+        lines += between((line(name), *(line(muted(fact)) for fact in facts)), width)
         if row.device.responding:
             lines += [line(muted(note)) for note in row.notes]
         return tuple(lines)

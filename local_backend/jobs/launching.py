@@ -89,6 +89,10 @@ def prepare(home: Path, record: JobRecord) -> Path:
     again = {TEMPORARY_FOLDER, KEPT_FOLDER, TOLD_FILE, *((WORK_FOLDER,) if record.job.image else ())}
     for name in again if record.attempt > 1 else {*again, LOG_FOLDER}:
         _remove(folder / name)
+    for left in folder.iterdir():
+        # What a command put in the place of a file of ours, a pipe say, would hold up who opens it.
+        if not (left.is_file() or left.is_dir()):
+            left.unlink()
     for name in (TEMPORARY_FOLDER, WORK_FOLDER):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     return folder

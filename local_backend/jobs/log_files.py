@@ -82,7 +82,9 @@ class LogWriter:
         self.close()
         self._room = self._segment_bytes
         try:
-            self._file = (self._folder / f"{self.size:020d}").open("wb", buffering=0)
+            segment = self._folder / f"{self.size:020d}"
+            segment.unlink(missing_ok=True)  # A pipe that the command put there would hold up who watches over it.
+            self._file = segment.open("xb", buffering=0)
             for old in _segments(self._folder)[1 : 1 - KEPT_SEGMENTS]:
                 (self._folder / f"{old:020d}").unlink(missing_ok=True)
         except OSError:

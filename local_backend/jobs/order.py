@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from local_backend.handed_over import handed, known, taken
+from nodus_tui.contract.regular_files import read_regular
 
 REPORT_FILE = "report.json"
 LOCK_FILE = "lock"
@@ -22,6 +23,8 @@ CONTROL_FILE = "control"
 LOG_FOLDER = "log"
 WORK_FOLDER = "work"
 TEMPORARY_FOLDER = "tmp"
+_MOST_BYTES = 1 << 20
+"""Of a report; what is longer was written by somebody else."""
 
 StopReason = Literal["Killed", "BudgetExceeded", "Interrupted", "NoLongerUsed", "StartTimeout", "NotAnswering"]
 """Why somebody stops a job from outside. The last three are of jobs that serve."""
@@ -156,7 +159,9 @@ class Report:
     def write(self, folder: Path, *, durable: bool) -> None:
         """Replace the file, whole or not at all. Raises OSError."""
         new = folder / f"{REPORT_FILE}.new"
-        with new.open("w", encoding="utf-8") as file:
+        # The command can write there: what it put in the way, a pipe say, must not hold up who ends it in time.
+        new.unlink(missing_ok=True)
+        with new.open("x", encoding="utf-8") as file:
             json.dump(asdict(self), file)
             file.flush()
             if durable:
@@ -167,7 +172,7 @@ class Report:
 def read_report(folder: Path, token: str) -> Report | None:
     """The report of a launch; None while there is none."""
     try:
-        report = Report(**known(Report, json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))))
+        report = Report(**known(Report, json.loads(read_regular(folder / REPORT_FILE, _MOST_BYTES))))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
     return report if report.token == token else None

@@ -14,6 +14,7 @@ from local_backend.jobs.describing import deadlines_of
 from local_backend.jobs.endings import Ending
 from local_backend.jobs.finishing import Finisher
 from local_backend.jobs.launching import NotStartedError, missing, needed_image, order_for, prepare
+from local_backend.jobs.order import Report
 from local_backend.jobs.servers import Servers
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
@@ -163,11 +164,15 @@ class Starter:
         except supervising.LaunchError as error:
             await self._finisher.write_end(record, Ending("Failed", "InfrastructureFailure", str(error)))
         else:
-            if report.state == "Preparing":
-                record.message = "its image is being fetched"
-                await self._under.tell(record)
-            elif report.state == "Running":
-                await self._finisher.booked_start(record, report)
+            await self._tell_begun(record, report)
+
+    async def _tell_begun(self, record: JobRecord, report: Report | None) -> None:
+        """Tell how far it is; without a report this machine is slow, and the next looks see one come, or that none comes."""
+        if report is not None and report.state == "Preparing":
+            record.message = "its image is being fetched"
+            await self._under.tell(record)
+        elif report is not None and report.state == "Running":
+            await self._finisher.booked_start(record, report)
 
 
 def _share(name: str, spec: JobSpec) -> Share:

@@ -29,9 +29,13 @@ class LaunchError(Exception):
     """No supervisor could be started; the text is a sentence."""
 
 
-def launch(order: Order, environ: Mapping[str, str]) -> Report:
-    """Start a job under a supervisor that outlives this process; gives its first report. Raises LaunchError."""
+def launch(order: Order, environ: Mapping[str, str]) -> Report | None:
+    """Start a job under a supervisor that outlives this process; gives its first report, None where that is still to come.
+
+    Raises LaunchError where none comes any more.
+    """
     folder = Path(order.folder)
+    problem = f"ended before it began; {folder / _SUPERVISOR_ERRORS} has its words"
     try:
         (folder / TOKEN_FILE).write_text(order.token, encoding="ascii")
         with (folder / _SUPERVISOR_ERRORS).open("ab") as errors:
@@ -48,11 +52,13 @@ def launch(order: Order, environ: Mapping[str, str]) -> Report:
                 timeout=_START_SECONDS,
                 check=False,
             )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        problem = f"did not come up within {_START_SECONDS:g} s"
+    except OSError as error:
         raise LaunchError(f"the process that watches over it could not be started: {error}") from error
     report = read_report(folder, order.token)
-    if report is None:
-        raise LaunchError(f"the process that watches over it ended before it began; {folder / _SUPERVISOR_ERRORS} has its words")
+    if report is None and give_up(folder, order.token):
+        raise LaunchError(f"the process that watches over it {problem}")
     return report
 
 

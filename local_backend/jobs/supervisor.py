@@ -132,9 +132,6 @@ class Supervisor:
                 os._exit(0)
         wake = self._wake_on_signals()
         output = self._start()
-        # From here on the job runs: whoever comes after a crash finds this report.
-        self.journal.write("Running", durable=True)
-        self._tell_starter()
         for file in (control, wake, output):
             self._selector.register(file, selectors.EVENT_READ)
         self._watch(control, wake, output)
@@ -181,12 +178,21 @@ class Supervisor:
         self._groups = self._make_groups()
         output, theirs = os.pipe2(os.O_CLOEXEC)
         failure, failed = os.pipe2(os.O_CLOEXEC)
+        waits, begin = os.pipe2(os.O_CLOEXEC)
         self.journal.start()
         self._pid = os.fork()
         if self._pid == 0:
+            os.close(begin)
+            if not os.read(waits, 1):
+                os._exit(NOT_STARTED)
             become(self.order, output=theirs, failure=failed, groups=self._groups)
-        os.close(theirs)
-        os.close(failed)
+        for theirs_alone in (theirs, failed, waits):
+            os.close(theirs_alone)
+        # Before the command is: whoever comes after a crash, or finds this process stopped, has a report of whatever runs.
+        self.journal.write("Running", durable=True)
+        self._tell_starter()
+        os.write(begin, b"1")
+        os.close(begin)
         self.journal.problem = _told_within(failure, _START_SECONDS)
         os.close(failure)
         os.set_blocking(output, False)

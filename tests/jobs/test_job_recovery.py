@@ -23,7 +23,7 @@ from local_backend.jobs.order import read_report
 from local_backend.jobs.process_tree import kill_all
 from local_backend.jobs.supervising import alive, give_up, launch, tell_to_stop
 from local_backend.storage.job_records import JobRecord
-from nodus_tui.contract.actions import Kill
+from nodus_tui.contract.actions import ExtendCap, Kill
 from nodus_tui.contract.money import usd_from_nano
 
 pytestmark = pytest.mark.timeout(60)
@@ -118,6 +118,37 @@ async def test_a_supervisor_that_somebody_stopped_is_woken_and_holds_its_cap(tmp
         status = await until(backend)
         assert (status.phase, status.reason) == ("Failed", "MaxCostReached")
         assert status.cost_usd <= Decimal("0.06")
+
+
+async def test_a_job_that_stops_its_supervisor_at_once_is_known_and_holds_its_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 0.2)
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="kill -STOP $PPID; trap '' TERM; while true; do sleep 1; done", maxCostUSD="0.06"))
+        status = await until(backend)
+        assert (status.phase, status.reason) == ("Failed", "MaxCostReached")
+        assert Decimal(0) < status.cost_usd <= Decimal("0.06")
+        assert not processes_of((await record_of(backend)).token)
+
+
+async def test_pipes_in_the_place_of_our_files_hold_nobody_up(tmp_path: Path) -> None:
+    names = "report.json report.json.new token supervisor.log"
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command=f"cd $TMPDIR/..; rm -f {names}; mkfifo {names}; sleep 300", maxCostUSD="0.05"))
+        for cap in ("0.05", "0.10"):
+            status = await until(backend, "Failed")
+            assert status.reason == "MaxCostReached"
+            assert Decimal(0) < status.cost_usd <= Decimal(cap)
+            if cap == "0.05":
+                await backend.act(ExtendCap(kind="Job", name="work", cap_usd=Decimal("0.10")))
+
+
+def test_a_launch_that_takes_too_long_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervising, "_START_SECONDS", 0.001)
+    record = made(tmp_path, "touch ran")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=1 << 20)
+    with pytest.raises(supervising.LaunchError, match="did not come up within"):
+        launch(order, os.environ)
+    assert (job_folder(tmp_path) / "token").read_text() == "", "one that comes later ends at once"
 
 
 async def test_one_that_cannot_be_woken_is_killed_when_its_job_should_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ async def test_an_answer_that_waits_for_a_grading_sandbox_pays_for_none(
         while not [each for each in await runs(backend) if each.status is not None and each.status.phase == "Grading"] or not any(
             "grading_at" in text for text in uses(place)
         ):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.02)
         await backend.act(Kill(kind="AgentGroup", name="campaign"))
         await at_rest(backend)
     charged = [use for text in uses(place) if (use := json.loads(text) if text else {}).get("cost")]

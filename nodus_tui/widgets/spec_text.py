@@ -147,7 +147,10 @@ class SpecText(TextArea):
         if tone is None or row >= self.document.line_count:
             return strip
         place = self.gutter_width - 2
-        style = paint_of(self).styles[tone] + Style(bold=True)
+        stood = strip.crop(place, place + 1)
+        # On the ground on which it stands: the selected line's gutter has one of its own.
+        ground = next((Style(bgcolor=each.style.bgcolor) for each in stood if each.style is not None), Style())
+        style = ground + paint_of(self).styles[tone] + Style(bold=True)
         mark = Strip([Segment(_MARKS.get(tone, "!"), style)])
         return Strip.join([strip.crop(0, place), mark, strip.crop(place + 1)])
 

@@ -15,7 +15,7 @@ from result_worlds import judged_world, result_world
 from scripted_backend import ScriptedBackend
 from test_console_journeys import SPEC, estimate
 from test_console_sweeps import world as sweep_world
-from worlds import box_world, gpu_world, job_world, tool_world, world
+from worlds import box_world, gpu_world, job_world, tool_world, working_group_world, world
 
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.actions import Action
@@ -153,6 +153,7 @@ STOPS: dict[str, Stop] = {
     "campaigns, filter wrong": Stop(world, ("slash", *"cost", "greater_than_sign", *"x"), View.CAMPAIGNS, once=True),
     "campaigns, delete": Stop(world, ("end", "ctrl+d"), View.CAMPAIGNS, once=True),
     "group": Stop(world, _GROUP, View.GROUP),
+    "group, at work": Stop(working_group_world, ("enter", *["j"] * 71, *["k"] * 7), View.GROUP, once=True),
     "group, picked": Stop(world, (*_GROUP, "space", "j", "V"), View.GROUP, once=True),
     "group, columns": Stop(world, (*_GROUP, "O", "j"), View.GROUP),
     "group, kill many": Stop(world, (*_GROUP, "a", "x"), View.GROUP, once=True),

@@ -17,6 +17,7 @@ from nodus_tui.theming import DEFAULT_THEME
 SHOTS = (
     "campaigns",
     "group",
+    "group, at work",
     "group, extend",
     "group, kill many",
     "run",

@@ -1,16 +1,21 @@
 """Workspaces in every state that the console shows, for tests that look at all of it."""
 
+from collections import Counter
 from datetime import timedelta
 
 from box_records import some_boxes, some_facts
-from console_records import START, every_kind_of_run, group, run, tool_conversation, tool_run, usd
+from console_records import NOW, START, every_kind_of_run, group, run, scored, tool_conversation, tool_run, usd
 from hardware_records import hardware
 from job_records import job, kept
 from scripted_backend import ScriptedBackend
 
-from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import Coverage
 from nodus_tui.contract.sandboxes import FileEntry
+from nodus_tui.statistics.pass_rate import TaskCount, summary_of_counts
+
+_BROKEN = 17
+"""The case of a group at work that the infrastructure broke."""
 
 
 def world() -> ScriptedBackend:
@@ -58,6 +63,65 @@ def world() -> ScriptedBackend:
         simulated=False,
     )
     return ScriptedBackend([done, stalled, real], every_kind_of_run())
+
+
+def working_group_world() -> ScriptedBackend:
+    """One campaign at work with all of its runs: what stands above them is what they come to."""
+    said = (
+        Verdict.CORRECT,
+        Verdict.CORRECT,
+        Verdict.INCORRECT,
+        Verdict.CORRECT,
+        Verdict.INVALID_OUTPUT,
+        Verdict.CORRECT,
+        Verdict.INCORRECT,
+    )
+    ended = [scored(case, said[case % len(said)], cost=f"{0.0178 + case % 5 * 0.0021:.4f}") for case in range(60) if case != _BROKEN]
+    ended.insert(
+        _BROKEN,
+        scored(
+            _BROKEN,
+            Verdict.INFRASTRUCTURE_FAILURE,
+            reason=Reason.INFRASTRUCTURE_FAILURE,
+            message="the model server closed the connection after the request went out; $0.0213 is charged as the worst case",
+            unconfirmed_usd=usd("0.0213"),
+        ),
+    )
+    one_call = {"phase": RunPhase.RUNNING, "calls": 1, "turns": 1, "input_tokens": 640, "output_tokens": 95, "cost_usd": usd("0.0107")}
+    going = [
+        run(case, started_at=NOW - timedelta(seconds=78 - case), queued_seconds=125.0, in_flight_usd=usd("0.0312"), **one_call)
+        for case in range(60, 66)
+    ]
+    held_up = run(
+        66,
+        started_at=NOW - timedelta(seconds=11),
+        queued_seconds=177.0,
+        reason=Reason.RATE_LIMITED,
+        message="the provider asked for a pause of 12 s",
+        until=NOW + timedelta(seconds=12),
+        **one_call,
+    )
+    judged = run(67, started_at=NOW - timedelta(seconds=9), queued_seconds=179.0, **{**one_call, "phase": RunPhase.GRADING})
+    waiting = [run(case, reason=Reason.WAITING_FOR_SLOT, message="8 of 8 slots are taken") for case in range(68, 100)]
+    verdicts = Counter(each.status.verdict for each in ended if each.status.verdict is not None)
+    counts = [TaskCount(1, each.status.verdict is Verdict.CORRECT) for each in ended if each.status.reward is not None]
+    rate = summary_of_counts(counts, total=100, rewards=[count.correct for count in counts])
+    runs = [*ended, *going, held_up, judged, *waiting]
+    whole = group(
+        max_active=8,
+        spent=str(sum(each.status.cost_usd for each in runs)),
+        reserved=str(sum(each.status.in_flight_usd for each in runs)),
+        unconfirmed="0.0213",
+        pending=len(runs) - len(ended),
+        going=8,
+        coverage=Coverage(scored=rate.scored, total=rate.total),
+        verdicts={verdict.value: count for verdict, count in verdicts.items()},
+        pass_rate=rate.pass_rate,
+        mean_reward=rate.mean_reward,
+        standard_error=rate.standard_error,
+        ci95=rate.ci95,
+    )
+    return ScriptedBackend([whole], runs)
 
 
 def tool_world() -> ScriptedBackend:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
 from textual.app import App
@@ -284,6 +284,14 @@ class NodusApp(App[int], inherit_bindings=False):
         self._go_back()
 
     # Painting
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """What is seen behind the open screen: nothing, where that is a view. Textual counts the view below it in any case, and what
+        changed there would draw all of the open one anew.
+        """
+        covered = any(isinstance(screen, ViewScreen) for screen in self._screen_stack[-1:])
+        return [] if covered else super()._background_screens
 
     def _data_changed(self) -> None:
         """The feed changed something: paint soon, but not too often."""

@@ -59,6 +59,22 @@ async def test_one_key_draws_the_row_and_the_place_in_one_frame_of_few_bytes() -
             assert len(shown.changes(frames.pop(), SIZE)) < 1000
 
 
+async def test_what_changes_in_a_view_that_is_covered_draws_nothing() -> None:
+    async with console(fleet(), start_at="fleet", size=SIZE) as (app, _pilot):
+        frames = frames_of(app)
+        below, top = app.screen_stack[-2:]
+        below.refresh(layout=True)
+        await painted(app)
+        below._on_timer_update()
+        await painted(app)
+        assert not frames
+        app.pop_screen()
+        await painted(app)
+        assert app.screen is below
+        assert "CASE" not in screen_text(app)
+        assert top not in app.screen_stack
+
+
 async def test_keys_that_come_at_once_are_drawn_when_the_last_is_handled() -> None:
     async with console(fleet(), start_at="fleet", size=SIZE) as (app, _pilot):
         frames = frames_of(app)

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from engine_place import (
@@ -551,10 +552,7 @@ async def test_a_running_run_can_be_extended_after_its_call_in_flight(place: Pla
     async with place.backend() as backend:
         await launch(place, backend, environment(), agent(), group(tasks=1))
         await server.until_seen(1)
-        extending = asyncio.create_task(backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal("0.20"))))
-        while not (await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'")):
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        extending = await _extension_under_way(backend, "0.20")
         server.hold.set()
         await extending
         await run_in_phase(backend, "campaign-c001-2", RunPhase.SUCCEEDED)
@@ -579,12 +577,19 @@ async def test_the_estimate_tells_of_a_cap_that_no_call_fits(place: Place) -> No
 
 async def _extension_under_way(backend: LocalBackend, cap: str) -> "asyncio.Task[object]":
     """An extension that waits for the call in flight of the first run."""
-    asked = len(await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'"))
+    assert backend._scheduler is not None
+    engine = await backend._scheduler.engine("campaign")
+    waits = asyncio.Event()
+    stop_going = engine._stop_going
+
+    async def noted(*args: Any, **options: Any) -> None:
+        waits.set()
+        await stop_going(*args, **options)
+
+    engine._stop_going = noted  # type: ignore[method-assign]
     task: asyncio.Task[object] = asyncio.create_task(backend.act(ExtendCap(kind="AgentRun", name="campaign-c001", cap_usd=Decimal(cap))))
-    while len(await backend._store.read("SELECT 1 FROM requests WHERE form = 'action'")) == asked:
-        await asyncio.sleep(0)
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await waits.wait()
+    engine._stop_going = stop_going  # type: ignore[method-assign]
     return task
 
 

@@ -22,7 +22,7 @@ from nodus_tui.connect import hosting
 from nodus_tui.contract.backend import BackendOptions
 from nodus_tui.contract.phases import GroupPhase
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(180)
 
 HOSTILE = "<img src=x onerror=hit()> <script>hit()</script> \x1b]0;owned\x07 \x1b]52;c;aGl0\x07 \u202e https://evil.example/x &lt;b&gt;"
 
@@ -137,7 +137,9 @@ async def test_the_console_in_a_browser(tmp_path: Path, monkeypatch: pytest.Monk
             (console,) = consoles_of(server)
             await page.context.set_offline(True)
             console.kill()
-            await page.wait_for_function("() => document.querySelector('#said').textContent.startsWith('The server does not answer')")
+            said = "() => document.querySelector('#said').textContent.startsWith('The server does not answer')"
+            # The last word of the server may not come through: then the page finds out by itself, which takes it up to 40 s.
+            await page.wait_for_function(said, timeout=60_000)
             await page.evaluate("(key) => sessionStorage.setItem('nodus-key', key)", operator)
             await page.context.set_offline(False)
             # It is an operator's now, who may act; in their name.

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_backend.sandboxes.base_image import cache_folder
-from local_backend.training.image_runtime import look_at_image
 from nodus_tui.contract.configuration import EvaluateSettings
 from nodus_tui.contract.evaluation import HARNESS, HARNESS_VERSION, EvaluationFact, managed_python
 
@@ -48,6 +47,9 @@ def find(settings: EvaluateSettings, environ: Mapping[str, str]) -> Found | None
 async def look(settings: EvaluateSettings, environ: Mapping[str, str]) -> EvaluationFact:
     """What is there, or the sentence that says what to do."""
     if settings.image is not None:
+        # The client of engines is slow to load, and seldom needed.
+        from local_backend.training.image_runtime import look_at_image  # noqa: PLC0415
+
         return await look_at_image(settings.image, settings, environ, _ASK)
     found = find(settings, environ)
     if found is None:

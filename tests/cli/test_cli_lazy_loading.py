@@ -66,6 +66,11 @@ def test_verbs_that_only_read_load_nothing_that_works(arguments: list[str], tmp_
     assert not loaded & (_WORKS | _HEAVY)
 
 
+@pytest.mark.parametrize("arguments", [["estimate", "-f", str(_EXAMPLE)], ["gpus"], ["validate", "-f", str(_EXAMPLE)]])
+def test_verbs_that_need_no_container_load_no_client_of_engines(arguments: list[str], tmp_path: Path) -> None:
+    assert "aiohttp" not in modules_after(arguments, tmp_path)
+
+
 def test_the_rows_of_a_kind_load_no_other_kind(tmp_path: Path) -> None:
     loaded = modules_after(["get", "groups"], tmp_path)
     assert not loaded & {"nodus_tui.cli.rows.jobs", "nodus_tui.cli.rows.budgets", "nodus_tui.cli.sweep_texts", "nodus_tui.view_state.rows"}

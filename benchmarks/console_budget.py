@@ -208,21 +208,28 @@ def measure_many(figures: Figures, options: argparse.Namespace, home: Path) -> N
 
 
 def measure_verbs(figures: Figures, _options: argparse.Namespace, home: Path) -> None:
-    """The installed command on a workspace whose scheduler runs: its first output, and the console's first paint."""
+    """The installed command on a workspace whose scheduler runs, and on the same one without it: its first output, and the first paint."""
     environ = _environ(home)
     command = str(Path(sys.executable).with_name("nodus-tui"))
     subprocess.run([command, "run", "-f", str(_SPEC)], env=environ, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    looks = ("get groups", "get runs", f"describe group/{_GROUP}", f"results {_GROUP}", f"estimate -f {_SPEC}", "sandboxes list", "gpus")
     try:
         _first_paint(figures, [command], environ)
-        verbs = ("--version", "--help", f"validate -f {_SPEC}", "schema AgentGroup", "keys", "get groups", "get runs")
-        more = (f"describe group/{_GROUP}", f"results {_GROUP}", f"estimate -f {_SPEC}", "scheduler status", "sandboxes list", "gpus")
-        for verb in (*verbs, *more, "get --help", "run --help", "web --help"):
-            wall, cpu = _first_output([command, *verb.split()], environ)
-            shown = verb.replace(str(_SPEC), "FILE").replace(_GROUP, "NAME")
-            figures.add(f"`{shown}`: first output", "ms", 1000 * wall, budget=200)
-            figures.add(f"`{shown}`: processor", "ms", 1000 * cpu)
+        for verb in ("--version", "--help", f"validate -f {_SPEC}", "schema AgentGroup", "keys", *looks, "scheduler status"):
+            _verb(figures, command, verb, environ)
+        for verb in ("get", "run", "web"):
+            _verb(figures, command, f"{verb} --help", environ)
     finally:
         subprocess.run([command, "scheduler", "stop"], env=environ, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for verb in looks:
+        _verb(figures, command, verb, environ, where=", no scheduler")
+
+
+def _verb(figures: Figures, command: str, verb: str, environ: dict[str, str], *, where: str = "") -> None:
+    wall, cpu = _first_output([command, *verb.split()], environ)
+    shown = verb.replace(str(_SPEC), "FILE").replace(_GROUP, "NAME")
+    figures.add(f"`{shown}`{where}: first output", "ms", 1000 * wall, budget=200)
+    figures.add(f"`{shown}`{where}: processor", "ms", 1000 * cpu)
 
 
 def _first_paint(figures: Figures, command: Sequence[str], environ: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+import textual.constants
 import textual.css.stylesheet
 
 from nodus_tui import app, theme_shelf
@@ -41,4 +42,6 @@ def consoles_share_their_work() -> Iterator[None]:
         patch.setattr(textual.css.stylesheet.Stylesheet, "_parse_rules", read_once)
         patch.setattr(theme_shelf, "load_theme", lru_cache(theme_shelf.load_theme))
         patch.setattr(app, "Tidying", _LeavesAll)
+        # A style is kept with what it was once sent as: all consoles of a process are on one kind of terminal.
+        patch.setattr(textual.constants, "COLOR_SYSTEM", "truecolor")
         yield

@@ -100,7 +100,7 @@ class GroupEngine:
                 raise self._failure
             await self._keep_deadline()
             async with self._lock:
-                if await self._start_and_assess():
+                if self._shutting is None and await self._start_and_assess():
                     self.finishing = True
                     return
             await self._sleep()
@@ -392,7 +392,8 @@ class GroupEngine:
         """Start nothing more; let calls in flight end within the grace, then abort them. The books are kept."""
         self._shutting = order
         self.wake()
-        names = list(self._going)
+        async with self._lock:  # So that a start in the making is done, and its call is let end, too.
+            names = list(self._going)
         tasks = [self._going[name].task for name in names]
         for name in names:
             going = self._going[name]

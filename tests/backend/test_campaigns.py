@@ -593,6 +593,35 @@ async def _extension_under_way(backend: LocalBackend, cap: str) -> "asyncio.Task
     return task
 
 
+async def test_a_stop_lets_the_call_end_of_a_run_that_was_just_being_started(place: Place, server: ModelServer) -> None:
+    place.tasks(NUMBERS)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2, max_active=1))
+        await server.until_seen(1)
+        assert backend._scheduler is not None
+        engine = await backend._scheduler.engine("campaign")
+        admit = engine._admit
+        stopping: list[asyncio.Task[None]] = []
+
+        def stopped_meanwhile(waiting: Any) -> Any:
+            started, waits = admit(waiting)
+            if started and not stopping:
+                server.hold = asyncio.Event()
+                stopping.append(asyncio.create_task(backend.stop_work(grace_seconds=60)))
+            return started, waits
+
+        engine._admit = stopped_meanwhile  # type: ignore[method-assign]
+        server.hold.set()
+        await server.until_seen(2)
+        assert not stopping[0].done()
+        server.hold.set()
+        await stopping[0]
+        results = await backend.results("campaign")
+    assert results.cost.model_usd == 2 * CALL
+    assert results.cost.unconfirmed_usd == 0
+
+
 async def test_two_extensions_of_a_run_in_flight_make_one_successor(place: Place, server: ModelServer) -> None:
     place.tasks(TURNS)
     server.hold = asyncio.Event()

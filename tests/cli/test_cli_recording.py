@@ -47,6 +47,25 @@ def test_a_recording_until_rest_of_a_workspace_at_rest_says_that_nothing_will_mo
     assert "nothing is at work, so only how things stand is recorded; begin it while something goes on" in told.stderr
 
 
+def test_a_recording_until_rest_ends_when_what_is_left_is_stalled_and_says_what(workspace: Workspace, nodus: Callable[..., Result]) -> None:
+    assert nodus("apply", "-f", workspace.spec(tasks=1, run_cap="0.0005")).exit_code == 0
+    file = workspace.folder / "recorded"
+    with subprocess.Popen(
+        [COMMAND, "record", file, "--until-rest"], env=workspace.environment, stderr=subprocess.PIPE, text=True
+    ) as recorder:
+        assert recorder.stderr is not None
+        recorder.stderr.readline()
+        assert nodus("wait", "hello", "--quiet").exit_code == 3
+        said = recorder.stderr.read()
+        assert recorder.wait() == 0
+    assert "nodus-tui: hello is stalled, and nothing of it goes on until somebody acts: " in said
+    assert '"Stalled"' in file.read_text(encoding="ascii")
+    again = nodus("record", str(workspace.folder / "still"), "--until-rest")
+    assert again.exit_code == 0
+    assert "hello is stalled" in again.stderr
+    assert "nothing is at work, so only how things stand is recorded" in again.stderr
+
+
 def test_ctrl_c_ends_a_recording_in_order(workspace: Workspace) -> None:
     file = workspace.folder / "recorded"
     with subprocess.Popen([COMMAND, "record", file], env=workspace.environment, stderr=subprocess.PIPE, text=True) as recorder:

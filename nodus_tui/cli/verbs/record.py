@@ -14,10 +14,15 @@ from nodus_tui.cli.logs import log_to_file
 from nodus_tui.cli.options import DurationType
 from nodus_tui.cli.recordings import begin_recording, tell_recorded
 from nodus_tui.cli.signals import stop_on_signals
+from nodus_tui.cli.stalls import stands_stalled
 from nodus_tui.connect import connect
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.recording.recording_backend import RecordingBackend
 
 _MIB = 1024 * 1024
@@ -27,7 +32,7 @@ _MACHINE_SECONDS = 2.0
 @click.command("record")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--for", "span", type=DurationType(), metavar="DURATION", help="End after this time, such as 10m.")
-@click.option("--until-rest", is_flag=True, help="End when no group, job or sweep is at work.")
+@click.option("--until-rest", is_flag=True, help="End when nothing goes on until somebody acts: all has ended, or is stalled.")
 @click.option("--transcripts", is_flag=True, help="Also the conversation of each run that ends meanwhile: prompts and answers.")
 @click.option("--machine", is_flag=True, help="Also the GPUs and the machine, every two seconds.")
 @click.option(
@@ -81,7 +86,9 @@ class Follower:
         self._until_rest = until_rest
         self._transcripts = transcripts
         self._working: set[tuple[str, str]] = set()
-        """Groups and jobs that are at work."""
+        """Groups, jobs and sweeps that are at work."""
+        self._stalled: set[tuple[str, str]] = set()
+        """Groups and sweeps that are stalled."""
 
     async def follow(self) -> None:
         """Read until the recording ends by itself."""
@@ -90,35 +97,70 @@ class Follower:
         self._begin(snapshot)
         for sweep in snapshot.sweeps:
             await self._ask(self._backend.sweep_results(sweep.name))
-        if self._until_rest and not self._working:
+        if self._until_rest and await self._all_rests():
             say("nothing is at work, so only how things stand is recorded; begin it while something goes on")
             return
         async with aclosing(cast("Any", self._backend.watch(after=snapshot.cursor))) as batches:
             async for batch in batches:
                 for event in batch.events:
                     await self._take(event)
-                if not self._backend.file.open or (self._until_rest and not self._working):
+                if not self._backend.file.open or (self._until_rest and await self._all_rests()):
                     return
 
+    async def _all_rests(self) -> bool:
+        """Whether nothing goes on until somebody acts; tells what is stalled then."""
+        if self._working:
+            return False
+        sentences = []
+        for kind, name in sorted(self._stalled):
+            try:
+                # Not through the recording: whoever shows it again asks for nothing of this.
+                stalled = await self._backend.inner.get(kind, name)
+            except NodusError as error:
+                if error.code is ErrorCode.NOT_FOUND:
+                    return False  # Deleted just now: the stream is about to tell it.
+                raise
+            if not isinstance(stalled, AgentGroup | Sweep) or stalled.status is None or stalled.status.phase is not GroupPhase.STALLED:
+                return False
+            if isinstance(stalled, AgentGroup) and not await stands_stalled(self._backend.inner, name, stalled.status):
+                return False
+            message = f": {stalled.status.message}" if stalled.status.message else ""
+            sentences.append(f"{name} is stalled, and nothing of it goes on until somebody acts{message}")
+        for sentence in sentences:
+            say(sentence)
+        return True
+
     def _begin(self, snapshot: Snapshot) -> None:
-        groups = {("AgentGroup", each.name) for each in snapshot.groups if each.status is not None and not each.status.phase.at_rest}
-        jobs = {("Job", each.name) for each in snapshot.jobs if each.status is not None and not each.status.ended}
-        training = {("TrainingJob", each.name) for each in snapshot.training_jobs if each.status is not None and not each.status.ended}
-        sweeps = {("Sweep", each.name) for each in snapshot.sweeps if each.status is not None and not each.status.phase.at_rest}
-        self._working = groups | jobs | training | sweeps
+        for group in snapshot.groups:
+            if group.status is not None:
+                self._stands((group.kind, group.name), group.status.phase)
+        for sweep in snapshot.sweeps:
+            if sweep.status is not None:
+                self._stands((sweep.kind, sweep.name), sweep.status.phase)
+        jobs: tuple[Job | TrainingJob, ...] = (*snapshot.jobs, *snapshot.training_jobs)
+        self._working.update((job.kind, job.name) for job in jobs if job.status is not None and not job.status.ended)
+
+    def _stands(self, key: tuple[str, str], phase: GroupPhase) -> bool:
+        """Note how a group or a sweep stands; whether it moves no more until somebody acts."""
+        stalled = phase is GroupPhase.STALLED
+        rests = phase.at_rest or stalled
+        (self._working.discard if rests else self._working.add)(key)
+        (self._stalled.add if stalled else self._stalled.discard)(key)
+        return rests
 
     async def _take(self, event: Event) -> None:
         phase = event.status.get("phase")
         key = (event.kind, event.name)
         if event.change == "Deleted":
             self._working.discard(key)
-        elif isinstance(phase, str) and event.kind in {"AgentGroup", "Job", "TrainingJob", "Sweep"}:
-            grouped = event.kind in {"AgentGroup", "Sweep"}
-            rests = GroupPhase(phase).at_rest if grouped else phase not in {"Pending", "Running", "Serving"}
-            (self._working.discard if rests else self._working.add)(key)
+            self._stalled.discard(key)
+        elif isinstance(phase, str) and event.kind in {"Job", "TrainingJob"}:
+            (self._working.add if phase in {"Pending", "Running", "Serving"} else self._working.discard)(key)
+        elif isinstance(phase, str) and event.kind in {"AgentGroup", "Sweep"}:
+            rests = self._stands(key, GroupPhase(phase))
             if event.kind == "Sweep" and (rests or event.change == "Created"):
                 await self._ask(self._backend.sweep_results(event.name))
-            elif rests and event.kind == "AgentGroup":
+            elif rests:
                 await self._ask(self._backend.results(event.name))
         elif isinstance(phase, str) and event.kind == "AgentRun" and self._transcripts and RunPhase(phase).ended:
             await self._ask(self._backend.transcript(event.name))

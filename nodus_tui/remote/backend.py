@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.http import BUNDLE_TYPE, BYTES_TYPE
 from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.remote.channel import READ_SECONDS, Channel, Revive, Silent
@@ -168,7 +168,14 @@ class RemoteBackend:
         """The machine there."""
         from nodus_tui.contract.hardware_view import HardwareView  # noqa: PLC0415 - see above
 
-        params = [*([("history", "true")] if history else []), *([] if rates else [("rates", "false")])]
+        params = [("history", "true")] if history else []
+        if not rates:
+            try:
+                return await self._channel.get(HardwareView, "/gpus", [*params, ("rates", "false")])
+            except NodusError as error:
+                if error.code is not ErrorCode.INVALID_REQUEST:
+                    raise
+                # A server that does not know this wish yet refuses it, and tells everything where it is asked without.
         return await self._channel.get(HardwareView, "/gpus", params)
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:

@@ -159,3 +159,30 @@ async def test_tls_is_checked_and_tokens_decide(tmp_path: Path) -> None:
                 backend.stop_work(grace_seconds=0, groups=("hello",)),
             ):
                 assert (await refusal(call)).code is ErrorCode.FORBIDDEN
+
+
+async def test_an_older_server_is_asked_without_the_wish_that_it_does_not_know() -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(dict(request.query))
+        headers = {VERSION_HEADER: __version__}
+        if "rates" in request.query:
+            problem = '{"type": "about:blank", "title": "", "status": 422, "code": "InvalidRequest", "detail": "no parameter rates"}'
+            return web.Response(status=422, text=problem, content_type=PROBLEM_TYPE, headers=headers)
+        view = '{"at": "2026-01-02T03:04:05Z", "machine": {"host": "there"}}'
+        return web.Response(text=view, content_type="application/json", headers=headers)
+
+    async with answering(answer) as backend:
+        assert (await backend.gpus(rates=False)).machine.host == "there"
+        assert (await backend.gpus()).machine.host == "there"
+    assert asked == [{"rates": "false"}, {}, {}]
+
+
+async def test_what_a_server_refuses_also_without_the_wish_is_told() -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        problem = '{"type": "about:blank", "title": "", "status": 422, "code": "InvalidRequest", "detail": "not today"}'
+        return web.Response(status=422, text=problem, content_type=PROBLEM_TYPE, headers={VERSION_HEADER: __version__})
+
+    async with answering(answer) as backend:
+        assert "not today" in (await refusal(backend.gpus(rates=False))).detail

@@ -29,7 +29,8 @@ def act(plan: Plan, output: str, *, role: Role = "order") -> int:
 
     async def ask(backend: Backend) -> int:
         outcomes = [await backend.act(action) for action in await plan(backend)]
-        emit(outcomes_text(outcomes, output))
+        if outcomes or output == "json":
+            emit(outcomes_text(outcomes, output))
         return Exit.DONE
 
     return with_backend(role, ask)

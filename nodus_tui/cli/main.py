@@ -79,11 +79,11 @@ class VerbGroup(click.Group):
         """As click does it, with the nearest verb where there is none of that name."""
         verb = args[0]
         if not verb.startswith("-") and verb not in VERBS:
-            import difflib  # noqa: PLC0415 - needed for a misspelt verb only
+            from nodus_tui.cli.near_verbs import meant_by  # noqa: PLC0415 - needed for a misspelt verb only
 
-            near = difflib.get_close_matches(verb, VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"there is no verb {verb!r}.{hint}")
+            meant = meant_by(verb, VERBS)
+            hint = f"; did you mean `nodus-tui {meant}`?" if meant else ""
+            ctx.fail(f"there is no verb {verb!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -96,6 +97,22 @@ def output_option(*formats: str, default: str | None = None) -> Decorator:
         return chosen(short(function))
 
     return decorate
+
+
+class FilesCommand(click.Command):
+    """A verb that takes spec files with `-f` and nothing else: who leaves that out reads what to type."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it; a refusal names the files that stand there without `-f`."""
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            _, alone, _ = self.make_parser(ctx).parse_args(typed)
+            if alone:
+                meant = " ".join(f"-f {shlex.quote(file)}" for file in alone)
+                raise click.UsageError(f"spec files are given with -f: say `{meant}`", ctx) from error
+            raise
 
 
 def files_option(*, required: bool = True) -> Decorator:

@@ -36,6 +36,17 @@ def test_kill_needs_a_yes_and_names_what_it_did(workspace: Workspace, nodus: Nod
     assert nodus("wait", "hello", "-q").exit_code == 1
 
 
+def test_a_kill_of_what_has_ended_asks_nothing(workspace: Workspace, nodus: Nodus) -> None:
+    nodus("run", "-f", workspace.spec(tasks=1), "-q")
+    name = json.loads(nodus("get", "runs", "--json").stdout)[0]["metadata"]["name"]
+    for target, told in (("hello", "group hello has ended (Completed)"), (f"run/{name}", f"run {name} has ended (Succeeded)")):
+        done = nodus("kill", target)
+        assert done.exit_code == 0
+        assert done.stderr == f"nodus-tui: {told}; there is nothing to kill\n"
+        assert done.stdout == ""
+    assert json.loads(nodus("kill", "hello", "--json").stdout) == []
+
+
 def test_delete_takes_a_group_with_its_runs(workspace: Workspace, nodus: Nodus) -> None:
     nodus("run", "-f", workspace.spec(), "-q")
     assert nodus("delete", "groups/hello").exit_code == 2
@@ -104,7 +115,14 @@ def test_a_full_disk_behind_stdout_is_told(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["grt"], "Did you mean 'get'?"),
+        (["grt"], "there is no verb 'grt'; did you mean `nodus-tui get`?"),
+        (["launch"], "there is no verb 'launch'; did you mean `nodus-tui run`?"),
+        (["lauch"], "did you mean `nodus-tui run`?"),
+        (["Export"], "did you mean `nodus-tui results -o csv`?"),
+        (["xyzzy"], "there is no verb 'xyzzy'\n"),
+        (["run", "my hello.yaml"], "spec files are given with -f: say `-f 'my hello.yaml'`"),
+        (["validate", "-f", "one.yaml", "two.yaml"], "spec files are given with -f: say `-f two.yaml`"),
+        (["run", "--nope", "hello.yaml"], "No such option"),
         (["get", "grups"], "did you mean groups?"),
         (["run"], "Missing option '-f'"),
         (["run", "-f", "nowhere.yaml"], "nowhere.yaml: there is no such file"),

@@ -30,6 +30,13 @@ def test_every_kind_has_an_example_that_loads():
     assert all(type(document.resource) is KINDS[document.resource.kind] for document in bundle)
 
 
+def test_a_configuration_that_is_given_as_a_spec_is_one_sentence():
+    told = "this is no spec but a configuration (it has models, console): leave it out here, and name it in NODUS_CONFIG"
+    assert only(faults_of("models: []\nother: 1\nconsole: {theme: dark}\n")) == (1, 1, "", told, "")
+    # One field of a document, and it is taken for one.
+    assert len(faults_of("models: []\nkind: Agent\n")) > 1
+
+
 def test_a_loaded_document_knows_where_its_fields_stand():
     (document,) = load_specs([SpecSource("group.yaml", GROUP.encode())])
     assert isinstance(document.resource, AgentGroup)

@@ -3,7 +3,7 @@
 import click
 
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.options import files_option, output_option
+from nodus_tui.cli.options import FilesCommand, files_option, output_option
 from nodus_tui.cli.output import emit, json_text, table_text, yaml_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.specs import load_files
@@ -11,7 +11,7 @@ from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.outcomes import AppliedDocument
 
 
-@click.command("apply")
+@click.command("apply", cls=FilesCommand)
 @files_option()
 @click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")
 @output_option("table", "json", "yaml")

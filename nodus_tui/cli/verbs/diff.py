@@ -4,14 +4,14 @@ import click
 from pydantic import JsonValue
 
 from nodus_tui.cli.exits import Exit
-from nodus_tui.cli.options import files_option, output_option
+from nodus_tui.cli.options import FilesCommand, files_option, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.specs import load_files, only_asking
 from nodus_tui.contract.backend import Backend
 
 
-@click.command("diff")
+@click.command("diff", cls=FilesCommand)
 @files_option()
 @output_option("table", "json")
 def command(files: tuple[str, ...], output: str) -> int:

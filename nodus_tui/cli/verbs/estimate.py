@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.options import files_option, output_option
+from nodus_tui.cli.options import FilesCommand, files_option, output_option
 from nodus_tui.cli.output import emit, json_text, pairs_text, yaml_text
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.specs import load_files, only_asking, refused_sentences
@@ -33,7 +33,7 @@ class MinutesType(click.ParamType[Decimal]):
         return minutes
 
 
-@click.command("estimate")
+@click.command("estimate", cls=FilesCommand)
 @files_option()
 @click.option("--minutes-per-case", type=MinutesType(), default="10", show_default=True, help="How long one case takes.")
 @output_option("table", "json", "yaml")

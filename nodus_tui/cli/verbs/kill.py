@@ -5,17 +5,23 @@ from collections.abc import Sequence
 import click
 
 from nodus_tui.cli.acting import act
+from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import TargetType, confirm, output_option, why_option, yes_option
 from nodus_tui.cli.session import author
 from nodus_tui.cli.targets import work_named
 from nodus_tui.contract.actions import Action, Kill
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import NodusError
+from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.job import Job
+from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.job import Job, JobStatus
+from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.sweep_results import SweepCell
+from nodus_tui.view_state.any_job import waits_for_budget
 
 _WORDS = {"AgentGroup": "group", "AgentRun": "run", "Job": "job", "TrainingJob": "job", "Sweep": "sweep", "Sandbox": "sandbox"}
 _CELL_WORDS = frozenset({"cell", "cells"})
@@ -44,21 +50,53 @@ def command(targets: tuple[str, ...], why: str, output: str, *, yes: bool) -> in
                 actions.append(Kill.model_validate({"kind": cell.kind, "name": cell.name, "author": author(), "why": why}))
                 continue
             kind, resource = await work_named(backend, target)
-            many = ""
-            if isinstance(resource, AgentGroup) and resource.status is not None:
-                many = f" and its {resource.status.pending} unfinished cases"
-            if isinstance(resource, Job) and resource.status is not None and resource.status.serving is not None:
-                users = resource.status.serving.users
-                many = f", which {', '.join(users)} use{'s' if len(users) == 1 else ''} and would wait for" if users else ""
-            if isinstance(resource, Sweep) and resource.status is not None:
-                many = f" and its {resource.status.cells - resource.status.ended} unfinished cells"
-            if isinstance(resource, Sandbox) and resource.status is not None and resource.status.commands:
-                many = f" with the {resource.status.commands} commands that run in it"
-            confirm(f"Kill {_WORDS[kind]} {resource.name}{many}?", yes=yes)
+            # With --yes the backend says so itself, in the format that is asked for.
+            if not yes and (phase := _ended(resource)):
+                say(f"{_WORDS[kind]} {resource.name} has ended ({phase}); there is nothing to kill")
+                continue
+            confirm(f"Kill {_WORDS[kind]} {resource.name}{_with_it(resource)}?", yes=yes)
             actions.append(Kill(kind=kind, name=resource.name, author=author(), why=why))
         return actions
 
     return act(plan, output, role="act")
+
+
+def _ended(resource: Resource) -> str:
+    """The phase in which it has ended; empty while a kill would change something, if only that what a budget stopped is given up."""
+    match resource:
+        case AgentGroup(status=status) if status is not None:
+            ended = status.phase.ended and not status.verdicts.get(Reason.BUDGET_EXCEEDED)
+        case Job(status=status) | TrainingJob(status=status) if status is not None:
+            ended = status.ended and not waits_for_budget(resource)
+        case Sandbox(status=status) if status is not None:
+            ended = status.ended
+        case AgentRun(status=status) | Sweep(status=status) if status is not None:
+            ended = status.phase.ended
+        case _:
+            return ""
+    return str(status.phase) if ended else ""
+
+
+def _with_it(resource: Resource) -> str:
+    """What else ends with it, in numbers."""
+    match resource:
+        case AgentGroup(status=status) if status is not None:
+            given_up = status.verdicts.get(Reason.BUDGET_EXCEEDED, 0)
+            unfinished = [_counted(status.pending, "unfinished case")] if status.pending or not given_up else []
+            stopped = [f"{_counted(given_up, 'case')} that a budget stopped"] if given_up else []
+            return " and its " + " and ".join((*unfinished, *stopped))
+        case Job(status=JobStatus(serving=serving)) if serving is not None and serving.users:
+            return f", which {', '.join(serving.users)} use{'s' if len(serving.users) == 1 else ''} and would wait for"
+        case Sweep(status=status) if status is not None:
+            return f" and its {_counted(status.cells - status.ended, 'unfinished cell')}"
+        case Sandbox(status=status) if status is not None and status.commands:
+            return f" with {_counted(status.commands, 'command')} running in it"
+        case _:
+            return ""
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count != 1 else ''}"
 
 
 async def _cell(backend: Backend, name: str) -> SweepCell:

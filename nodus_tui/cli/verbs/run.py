@@ -12,7 +12,7 @@ from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate
 from nodus_tui.cli.jobs import AnyJob, server_words, wait_for_jobs
-from nodus_tui.cli.options import DurationType, files_option, gate_options, output_option
+from nodus_tui.cli.options import DurationType, FilesCommand, files_option, gate_options, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.signals import signals_kept
@@ -36,7 +36,7 @@ from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
-@click.command("run")
+@click.command("run", cls=FilesCommand)
 @files_option()
 @click.option("--as", "as_name", metavar="NAME", help="Run the spec's one group (or job, sweep or sandbox) under another name.")
 @gate_options

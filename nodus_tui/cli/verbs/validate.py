@@ -4,14 +4,14 @@ import click
 
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.options import files_option, output_option
+from nodus_tui.cli.options import FilesCommand, files_option, output_option
 from nodus_tui.cli.output import emit, json_text
 from nodus_tui.cli.specs import load_files, load_files_alone, refused_sentences
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
 
 
-@click.command("validate")
+@click.command("validate", cls=FilesCommand)
 @files_option()
 @click.option("--offline", is_flag=True, help="Look at the files alone: not whether agents, environments and models exist here.")
 @output_option("table", "json")

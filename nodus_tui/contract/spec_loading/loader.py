@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from nodus_tui.contract.spec_loading.mending import Mended
 
 
+_OF_DOCUMENTS = frozenset({"apiVersion", "kind", "metadata", "spec"})
+
+
 class _UnknownKind(ContractModel):
     """What can be checked of a document whose kind is not known."""
 
@@ -216,12 +219,24 @@ def _candidate(source: SourceDocument, file: str, folder: FilePath | None) -> _C
 
 def _checked(value: dict[str, object], source: SourceDocument) -> tuple[Resource | None, list[Finding]]:
     """The resource of a document, or its faults."""
+    if fields := _configured(value):
+        return None, [Finding((), f"this is no spec but a configuration (it has {fields}): leave it out here, and name it in NODUS_CONFIG")]
     kind, found = _kind(value, source)
     found += _api_version(value, kind, source)
     # Both are told by now; their right values keep the model from telling them in its own way.
     made, more = validated(KINDS.get(kind, _UnknownKind), _content(value, kind), source)
     found = without_consequences([*found, *more])
     return (made if isinstance(made, Resource) and not found else None), found
+
+
+def _configured(value: Mapping[str, object]) -> str:
+    """The fields by which what has none of a document's own is the program's configuration; empty where it is not."""
+    if value.keys() & _OF_DOCUMENTS:
+        return ""
+    from nodus_tui.contract.configuration import Configuration  # noqa: PLC0415 - specs are read without it
+
+    known = {field.alias or name for name, field in Configuration.model_fields.items()}
+    return ", ".join(name for name in value if name in known)
 
 
 def _content(value: Mapping[str, object], kind: str) -> dict[str, object]:

@@ -61,13 +61,25 @@ class Planning:
         return self.known.store
 
     async def refuse_names_of_cells(self, document: LoadedDocument) -> None:
-        """A group or a job that would take the name of a sweep's cell which is still to be launched."""
+        """A group or a job that would take the name of a sweep's cell which is still to be launched, or whose group or job was deleted.
+
+        The sweep knows its cells by their names: it would count this one as its own, retry it and delete it.
+        """
         kind, name = document.resource.kind, document.resource.name
         if kind not in {"AgentGroup", "Job", "TrainingJob"} or document.in_doubt("metadata", "name"):
             return
-        rows = await self.store.read("SELECT sweep FROM sweep_cells WHERE name = ? AND kind = ? AND NOT launched", (name, kind))
+        table, kinds = ("groups", ("AgentGroup",)) if kind == "AgentGroup" else ("jobs", ("Job", "TrainingJob"))
+        marks = ", ".join("?" for _ in kinds)
+        rows = await self.store.read(
+            f"SELECT sweep, launched FROM sweep_cells WHERE name = ? AND kind IN ({marks}) "  # noqa: S608 - constants and question marks
+            f"AND name NOT IN (SELECT name FROM {table})",
+            (name, *kinds),
+        )
         if rows:
-            said = f"{name} is a cell of sweep {rows[0]['sweep']}, which launches it: give this one another name"
+            sweep = rows[0]["sweep"]
+            said = f"{name} is a cell of sweep {sweep}, which launches it: give this one another name"
+            if rows[0]["launched"]:
+                said = f"{name} was a cell of sweep {sweep}, which still knows it by that name: give this one another, or delete the sweep"
             self.plan.conflicts.append(document.fault(("metadata", "name"), said))
 
     async def refuse_raise_of_cell(self, document: LoadedDocument, group: str, cap: int) -> None:

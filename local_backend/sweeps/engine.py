@@ -170,13 +170,21 @@ class SweepEngine:
         starts: list[tuple[OpenSweep, CellRecord]] = []
         async with self.lock:
             for sweep in self._unfinished():
+                asked = self._let_on_before(sweep)
+                self.acting.update(asked)
                 await self.follow(sweep)
-                started = await self.settle(sweep)
+                started = [*asked, *await self.settle(sweep)]
                 starts += [(sweep, sweep.cells[name]) for name in started]
                 if any(cell.doomed for cell in sweep.cells.values()):
                     self.end_doomed(sweep)
         for sweep, cell in starts:
             await self._go(sweep, cell)
+
+    def _let_on_before(self, sweep: OpenSweep) -> list[str]:
+        """Cells that a scheduler let on which died before it did all that they were asked: it is done again, and what was done stands."""
+        if not self._may_start or self._closing:
+            return []
+        return [name for name in sweep.book.names(CellState.GOING) if sweep.cells[name].asks and name not in self.acting]
 
     async def follow(self, sweep: OpenSweep, *names: str) -> None:
         """Take over how the groups and jobs of cells stand: of all that may have changed, or of the named ones. Under the lock."""
@@ -199,11 +207,14 @@ class SweepEngine:
                 book.extend(name, standing.cap)
             except LedgerError as error:
                 _log.error("sweep %s: the cap of %s was raised without the sweep's knowledge: %s", sweep.record.name, name, error)
-        elif standing.cap < book.cap_of(name):
-            book.correct(name, standing.cap)  # An extension that was reserved for and came to nothing.
+        elif standing.cap < book.cap_of(name) and not cell.asks:
+            # An extension that was reserved for and came to nothing. One that waits for its place is still to be reserved, whole.
+            book.correct(name, standing.cap)
         if standing.state is not CellState.GOING:
             if book.state(name) is CellState.GOING:
                 book.stop(name, standing.state)
+                if cell.asks:  # The scheduler that let it on died before it did what was asked.
+                    book.ask(name, book.cap_of(name))
             else:
                 book.rests(name, standing.state)
         cell.phase, cell.reason, cell.message, cell.broken = standing.phase, standing.reason, standing.message, standing.broken

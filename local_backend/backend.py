@@ -14,9 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from local_backend.clock import SteadyClock
-from local_backend.jobs.desk import JobDesk
-from local_backend.reading import Reader
-from local_backend.scheduler_here import SchedulerHere
+from local_backend.reading.reader import Reader
 from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
@@ -38,11 +36,13 @@ if TYPE_CHECKING:
 
     from local_backend.boxes_here import BoxesHere
     from local_backend.hardware.watch import HardwareWatch
+    from local_backend.jobs.desk import JobDesk
     from local_backend.jobs.engine import JobEngine
     from local_backend.owner import Owner
     from local_backend.rooms import Rooms
     from local_backend.sandbox_kind.engine import BoxEngine
     from local_backend.sandboxing import SandboxDesk
+    from local_backend.scheduler_here import SchedulerHere
     from local_backend.scheduling.scheduler import Scheduler
     from local_backend.working import Working
     from nodus_tui.contract.actions import Action
@@ -85,11 +85,21 @@ class LocalBackend:
         self._configuration = configuration
         self._environ = environ
         self._clock = clock = clock or SteadyClock()
-        self._scheduler_here = SchedulerHere(workspace.home, workspace.database, clock)
-        self._job_desk = JobDesk(store, workspace.home, configuration.jobs.stop_grace, clock)
-        self._reader = Reader(store, clock, self._check, self._job_desk, self._kept_budget)
+        self._reader = Reader(store, clock, self._check, lambda: self._job_desk, self._kept_budget)
 
     # What is there once it was asked for; until then nothing of it is loaded.
+
+    @cached_property
+    def _scheduler_here(self) -> SchedulerHere:
+        from local_backend.scheduler_here import SchedulerHere  # noqa: PLC0415 - most that read ask for none of it
+
+        return SchedulerHere(self._workspace.home, self._workspace.database, self._clock)
+
+    @cached_property
+    def _job_desk(self) -> JobDesk:
+        from local_backend.jobs.desk import JobDesk  # noqa: PLC0415 - see above
+
+        return JobDesk(self._store, self._workspace.home, self._configuration.jobs.stop_grace, self._clock)
 
     @cached_property
     def _rooms(self) -> Rooms:
@@ -210,17 +220,17 @@ class LocalBackend:
     async def results(self, group: str) -> GroupResults:
         """The results of a group as they stand."""
         self._check()
-        return await self._reader.results(group)
+        return await self._reader.groups.results(group)
 
     async def sweep_results(self, sweep: str) -> SweepResults:
         """A sweep's cells and what they have come to."""
         self._check()
-        return await self._reader.sweep_results(sweep)
+        return await self._reader.sweeps.results(sweep)
 
     async def transcript(self, run: str, *, from_turn: int = 0) -> Transcript:
         """A run's conversation, from this index of its turns on, and all its calls."""
         self._check()
-        return await self._reader.transcript(run, from_turn)
+        return await self._reader.groups.transcript(run, from_turn)
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, here or in the process that runs the scheduler."""
@@ -290,7 +300,7 @@ class LocalBackend:
         found = await self.desk.list()
         mine = [each for each in found if each.mine]
         costs = {
-            "episode": await self._reader.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
+            "episode": await self._reader.groups.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
             "sandbox": await self._reader.boxes.costs([each.run for each in mine if each.purpose == "sandbox"]),
         }
         return tuple(each.model_copy(update={"cost_usd": costs.get(each.purpose, {}).get(each.run)}) for each in found)

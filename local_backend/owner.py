@@ -10,10 +10,10 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from local_backend.reading import POLL_SECONDS
 from local_backend.requests import Requests
 from local_backend.rooms import Rooms
 from local_backend.scheduling.endings import StopOrder
+from local_backend.storage.store import POLL_SECONDS
 from local_backend.work_log import WorkLog, log_answer, log_refusal
 from local_backend.working import Working
 from nodus_tui.contract.errors import ErrorCode, NodusError

@@ -28,6 +28,9 @@ Statement = tuple[str, Sequence[Any]]
 
 _log = logging.getLogger(__name__)
 
+POLL_SECONDS = 0.2
+"""How often another process's commits are looked for."""
+
 _BUSY_SECONDS = 30.0
 _MOST_IN_ONE_TRANSACTION = 512
 

@@ -11,7 +11,7 @@ import pytest
 from engine_place import Place, agent, at_rest, group, runs, status, until
 
 from local_backend.backend import LocalBackend
-from local_backend.reading import event_from_row
+from local_backend.reading.stream import event_from_row
 from nodus_tui.contract.actions import ExtendCap, Kill, Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event

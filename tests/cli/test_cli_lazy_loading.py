@@ -62,8 +62,15 @@ _HEAVY = {"aiohttp", "httpx2", "fastapi", "textual", "yaml", "genai_prices", "ri
 @pytest.mark.parametrize("arguments", [["get", "groups"], ["get", "sweeps"], ["results", "none"], ["describe", "run/none"]])
 def test_verbs_that_only_read_load_nothing_that_works(arguments: list[str], tmp_path: Path) -> None:
     loaded = modules_after(arguments, tmp_path)
-    assert "local_backend.reading" in loaded
+    assert "local_backend.reading.reader" in loaded
     assert not loaded & (_WORKS | _HEAVY)
+
+
+def test_reading_one_kind_loads_what_reads_no_other(tmp_path: Path) -> None:
+    loaded = modules_after(["get", "groups"], tmp_path)
+    assert "local_backend.reading.groups" in loaded
+    assert not loaded & {"psutil", "local_backend.jobs", "local_backend.sweeps", "local_backend.sandbox_kind", "local_backend.budgets"}
+    assert not loaded & {f"local_backend.reading.{name}" for name in ("definitions", "jobs", "sandboxes", "stream", "sweeps")}
 
 
 @pytest.mark.parametrize("arguments", [["estimate", "-f", str(_EXAMPLE)], ["gpus"], ["validate", "-f", str(_EXAMPLE)]])

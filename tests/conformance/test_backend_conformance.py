@@ -18,7 +18,7 @@ from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.spec_loading.checking import check_specs
-from nodus_tui.contract.spec_loading.loader import SpecSource, read_specs
+from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs, read_specs
 from nodus_tui.view_state.folding import group_after, run_after
 
 pytestmark = pytest.mark.timeout(60)
@@ -128,6 +128,22 @@ async def test_lists_come_in_pages_and_filtered(there: Reached) -> None:
     assert [item.name for item in (await there.backend.list("AgentGroup")).items] == ["hello", "other"]
     assert (await there.backend.list("AgentGroup", Query(project="none"))).items == ()
     assert await there.backend.list("AgentGroup") == await there.local.list("AgentGroup")
+
+
+async def test_pages_of_a_project_lead_to_all_that_is_in_it(there: Reached) -> None:
+    for name, project in (("one", "ours"), ("two", "theirs"), ("three", "theirs"), ("four", "ours")):
+        text = spec_text(name, tasks=1).replace(f"metadata: {{name: {name}}}", f"metadata: {{name: {name}, project: {project}}}")
+        assert project in text
+        await there.backend.apply(load_specs([SpecSource("spec.yaml", text.encode(), None)]))
+    names: list[str] = []
+    query = Query(project="ours", limit=1)
+    while True:
+        page = await there.backend.list("AgentGroup", query)
+        names += [item.name for item in page.items]
+        if not page.next_after:
+            break
+        query = query.model_copy(update={"after": page.next_after})
+    assert names == ["one", "four"]
 
 
 async def test_an_agent_is_there_as_it_was_at_each_of_its_revisions(there: Reached) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from paid_server import Served
 
-from local_backend.reading import event_from_row
+from local_backend.reading.stream import event_from_row
 from nodus_tui.contract.events import Event
 
 _REPLY = re.compile(r"reply (\d+)\nAnswer: \d+")

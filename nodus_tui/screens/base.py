@@ -16,12 +16,13 @@ from nodus_tui.key_gate import WholeFrames
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
+from nodus_tui.text import cut_middle, safe_text
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.crumbs import fitting_crumbs
 from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import Situation, View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
-from nodus_tui.view_state.views import destination
+from nodus_tui.view_state.views import Trait, destination, views_with
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
 from nodus_tui.widgets.line_table import LineTable
@@ -29,6 +30,8 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
 
 NOTICE_SECONDS = 12.0
+_MOST_OF_NAME = 20
+"""Cells that the name of a place takes in the footer."""
 _DIALOG_KEYS = (("Esc", "close"),)
 """What works in a dialog that does not say more of its keys."""
 
@@ -158,6 +161,8 @@ class ViewScreen(WholeFrames[None]):
     def offered(self) -> Offer:
         """The same as the footer has it: without what would do nothing to the subject as it stands."""
         own, subject = self.offer(), self.subject()
+        if goes_back_to := self._other_way_back():
+            own = replace(own, words={**dict.fromkeys(("back", "leave_spec"), f"back to {goes_back_to}"), **own.words})
         if subject is None:
             return own
         # Imported here: it knows all kinds, which come with the first row.
@@ -231,6 +236,13 @@ class ViewScreen(WholeFrames[None]):
         screens = [each for each in self.app.screen_stack if isinstance(each, ViewScreen)]
         at = screens.index(self) if self in screens else 0
         return screens[at - 1] if at else None
+
+    def _other_way_back(self) -> str:
+        """The place that this view was opened from, where that is none that its crumbs name; empty where Escape goes up along them."""
+        below, parents = self._below(), self.crumbs()[:-1]
+        if below is None or below.crumbs() == parents[: len(below.crumbs())] or (not parents and below.VIEW in views_with(Trait.FIRST)):
+            return ""
+        return cut_middle(safe_text(below.crumbs()[-1]), _MOST_OF_NAME)
 
     def _way_to(self, crumb: str, words: str, *, back: bool) -> Span:
         """A crumb in words that fit; a click on it goes there, where it is a view that can be gone to or the one below this."""

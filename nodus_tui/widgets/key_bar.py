@@ -9,6 +9,8 @@ from nodus_tui.view_state.key_names import shown_key
 
 _ALWAYS = ("jump", "leave_spec", "spec_help", "help", "quit")
 """They have their place at any width, for they lead to all the others."""
+_BACK = "back"
+"""It has its place at any width as well, but stands where the list of actions has it."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ def key_line(view: View, width: int, offer: Offer = NOTHING_SPECIAL, situation: 
     actions.sort(key=lambda action: (action.id not in offer.now, not action.playback))
     shown = {action.id: _words(action, offer) for action in actions}
     # The last one goes without the spaces behind it.
-    room = width + 1 - sum(line_width(shown[always]) for always in _ALWAYS if always in shown)
+    room = width + 1 - sum(line_width(shown[always]) for always in (*_ALWAYS, _BACK) if always in shown)
     kept: list[str] = []
     for action in actions:
         if action.id in _ALWAYS:
             continue
-        needed = line_width(shown[action.id])
+        needed = line_width(shown[action.id]) if action.id != _BACK else 0
         if needed > room:
             continue
         room -= needed

@@ -8,9 +8,10 @@ from scripted_backend import ScriptedBackend
 from sweep_records import results, sweep
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.screens.group import GroupScreen
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.key_actions import Situation, View
-from nodus_tui.widgets.key_bar import key_line
+from nodus_tui.widgets.key_bar import Offer, key_line
 
 _WIDE = (200, 30)
 
@@ -81,8 +82,33 @@ async def test_a_sweep_that_ended_well_offers_neither_caps_nor_another_try() -> 
 
 def test_a_recording_s_own_keys_stand_before_those_of_the_view() -> None:
     shown = plain(key_line(View.GROUP, 80, situation=Situation(recording="fleet")))
-    for key in ("P pause", "> faster", "< slower", "@ place", "? help", "q quit"):
+    for key in ("P pause", "> faster", "< slower", "@ place", "Esc back", "? help", "q quit"):
         assert key in shown
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_way_back_has_its_place_whatever_matters_now(width: int) -> None:
+    offer = Offer(now=frozenset({"kill", "extend", "retry", "extend_group", "results"}), words={"back": "back to hello.yaml"})
+    shown = plain(key_line(View.GROUP, width, offer, Situation(recording="fleet")))
+    assert "Esc back to hello.yaml" in shown
+    assert len(shown) <= width
+
+
+async def test_the_footer_says_where_escape_goes_where_that_is_no_place_of_the_crumbs() -> None:
+    async with console(ScriptedBackend([group()]), size=_WIDE) as (app, pilot):
+        await press(app, pilot, "w")
+        # Of all things of a kind the first view is the natural way back.
+        assert "Esc back  " in offered(app)
+        app.push_screen(GroupScreen(app.services, "fleet"))
+        await press(app, pilot)
+        assert "nodus › campaigns › fleet" in screen_lines(app)[0]
+        assert "Esc back to queue  " in offered(app)
+        await press(app, pilot, "escape", "escape", "enter")
+        assert "Esc back  " in offered(app)
+        await press(app, pilot, "escape", "v")
+        # Up along the crumbs, two at once.
+        assert "nodus › campaigns › fleet › results" in screen_lines(app)[0]
+        assert "Esc back  " in offered(app)
 
 
 async def test_who_may_change_nothing_is_not_offered_to_pick() -> None:

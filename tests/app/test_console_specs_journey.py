@@ -52,7 +52,8 @@ async def test_author_estimate_launch(tmp_path: Path, monkeypatch: pytest.Monkey
             await press(app, pilot, "enter")
             await until(app, pilot, lambda: isinstance(app.screen, GroupScreen), "the group")
             await until(app, pilot, lambda: "2/2" in screen_text(app), "all cases scored")
-            # Back in the editor, the text is what is applied.
+            # Back in the editor, as the footer says; the text is what is applied.
+            assert "Esc back to sums.yaml" in screen_text(app)
             await press(app, pilot, "escape")
             await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor again")
             await until(app, pilot, lambda: "· as applied" in screen_text(app), "it is applied")

@@ -5,6 +5,8 @@ Textual hands a key to what has the focus when the key is read. Of keys that com
 program) all would go to the same place, although the first of them opened a dialog or a filter to type in: letters meant as text would act
 on the view below.
 
+An Enter that is held down, or comes twice, goes as far as the first question: what it opened is to be seen before it is agreed to.
+
 Textual paints with the frames of a timer: what a key changed stood there one of them later, and what that changed in turn (the place of the
 cursor, the selected row in words) in another. Here all of it is painted when the key is handled, in one frame.
 """
@@ -14,23 +16,31 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App, ScreenStackError
 from textual.events import Key
 from textual.message_pump import MessagePump
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 
 _MOST_SECONDS = 0.5
 """How long a key may hold up the next: an action that takes longer goes on beside it."""
+HELD_SECONDS = 1.0
+"""Enters that come within so long of each other are one press: keyboards repeat a key that is held down after at most as long."""
+_ENTER = "enter"
 
 
 class WholeFrames(Screen[ScreenResultType]):
     """A screen that is painted before a key was handled or after it, and never in between."""
 
+    asks: ClassVar[bool] = False
+    """Whether Enter agrees to something here, as it does in every dialog."""
     waits = False
     """Whether a key is being handled."""
+
+    def too_soon(self) -> None:
+        """An Enter did nothing, for it began elsewhere."""
 
     def _on_timer_update(self) -> None:
         """Textual's own paints; while it is not let, its timer goes on asking."""
@@ -44,7 +54,11 @@ class KeyGate:
     def __init__(self, app: App[Any], give: Callable[[Key], Awaitable[None]]) -> None:
         self._app = app
         self._give = give
-        self._waiting: deque[Key] = deque()
+        self._waiting: deque[tuple[Key, bool]] = deque()
+        """Each with whether it is an Enter that began before."""
+        self._enter_came = float("-inf")
+        self._enter_began: MessagePump | None = None
+        """What had the focus when Enter was pressed first."""
         self._task: asyncio.Task[None] | None = None
         self._free = asyncio.Event()
         self._free.set()
@@ -57,8 +71,10 @@ class KeyGate:
 
     def take(self, key: Key) -> None:
         """Hand a key over when its turn comes."""
-        self._waiting.append(key)
         self.last_taken = asyncio.get_running_loop().time()
+        enter = key.key == _ENTER
+        self._waiting.append((key, enter and self.last_taken < self._enter_came + HELD_SECONDS))
+        self._enter_came = self.last_taken if enter else float("-inf")
         if self._task is None:
             self._free.clear()
             self._task = asyncio.create_task(self._hand_over(), name="keys")
@@ -67,8 +83,11 @@ class KeyGate:
         try:
             while self._waiting:
                 screen = self._screen()
+                key, began_before = self._waiting.popleft()
+                if key.key == _ENTER and self._too_soon(screen, began_before=began_before):
+                    continue
                 with _nothing_halfway(screen):
-                    await self._give(self._waiting.popleft())
+                    await self._give(key)
                     await self._in_time(self._handled)
                 # A screen that was just opened is laid out by Textual, in steps of its own.
                 if not self._waiting and screen is not None and screen is self._screen():
@@ -78,6 +97,18 @@ class KeyGate:
         finally:
             self._task = None
             self._free.set()
+
+    def _too_soon(self, screen: Screen[Any] | None, *, began_before: bool) -> bool:
+        """Whether an Enter that was pressed elsewhere would agree to what this screen asks."""
+        here = screen.focused or screen if screen is not None else None
+        if not began_before:
+            self._enter_began = here
+        if here is self._enter_began:
+            return False
+        if isinstance(screen, WholeFrames) and screen.asks:
+            screen.too_soon()
+            return True
+        return isinstance(screen, ModalScreen)
 
     def _screen(self) -> Screen[Any] | None:
         try:

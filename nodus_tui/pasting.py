@@ -7,9 +7,11 @@ a text from a stranger could act on the view. And it takes seconds for each mega
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START
 from textual.events import Paste
 from textual.message import Message
+
+from nodus_tui.terminal_keys import AnySequence
 
 MOST_PASTED = 1024 * 1024
 """Characters: no spec is longer."""
@@ -71,8 +73,8 @@ class PasteSieve:
             self._parts.clear()
 
 
-class KeysAndPastes(XTermParser):
-    """Textual's parser, which is given no pasted text."""
+class KeysAndPastes(AnySequence):
+    """The parser of keys, which is given no pasted text."""
 
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT001, FBT002 - as Textual has it
         super().__init__(debug)

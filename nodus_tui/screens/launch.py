@@ -183,6 +183,7 @@ class EstimateScreen(ViewScreen):
     """What a file's groups, sweeps and jobs may cost and how long they take, or every fault of it."""
 
     VIEW: ClassVar[View] = View.ESTIMATE
+    asks = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(View.ESTIMATE)]
     DEFAULT_CSS = """
     EstimateScreen TextPane { padding: 1 2; }
@@ -224,6 +225,11 @@ class EstimateScreen(ViewScreen):
             return (line(strong(self._standing.opens.name), " exists: ", *self.hint("start", " opens it, nothing is launched")),)
         made = [estimated_name(each) for each in self._estimates if estimated_target(each) not in self._standing.existing]
         return (line(*self.hint("start", " launches "), strong(", ".join(made))),) if made else ()
+
+    def too_soon(self) -> None:
+        """Say why the key did nothing."""
+        if not (self._working or self._faults or self.telling):
+            self.notice(f"{self.key('start')} was held down: read the estimate, then press it again.", Tone.WARN)
 
     def offer(self) -> Offer:
         """Enter is offered for what it does, and only where it does something."""

@@ -48,10 +48,15 @@ async def settled(app: NodusApp, pilot: Driver) -> None:
 
 async def press(app: NodusApp, pilot: Driver, *keys: str) -> None:
     for key in keys:
-        await pilot.press(key)
-        # What a key changed stands on the screen before the next one comes, as it does for a person.
-        await painted(app)
+        await press_and_look(app, pilot, key)
     await settled(app, pilot)
+
+
+async def press_and_look(app: NodusApp, pilot: Driver, key: str) -> None:
+    """What a key changed stands on the screen before the next one comes, and it is let go of, as with a person who looks."""
+    await pilot.press(key)
+    await painted(app)
+    app._key_gate._enter_came = float("-inf")
 
 
 async def painted(app: NodusApp) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from budget_records import some_budgets
-from console_driver import Driver, painted, settled
+from console_driver import Driver, press_and_look, settled
 from console_records import NOW, every_kind_of_run, group, run
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
@@ -102,8 +102,7 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
         elif key == OPENED:
             await _read(app, pilot, View.SPEC)
         else:
-            await pilot.press(key)
-            await painted(app)
+            await press_and_look(app, pilot, key)
     if stop.view in {View.SPECS, View.SPEC}:
         await _read(app, pilot, stop.view)
     assert _view(app) is stop.view

@@ -3,14 +3,21 @@
 import asyncio
 from collections.abc import Callable
 
-from console_driver import Driver, console, screen_text, settled
-from console_records import every_kind_of_run, group
+import pytest
+from console_driver import Driver, console, press, screen_text, settled
+from console_records import every_kind_of_run, group, run
 from scripted_backend import ScriptedBackend
+from test_console_journeys import SPEC, estimate
 from textual.events import Key
 
+from nodus_tui import key_gate
 from nodus_tui.app import NodusApp
+from nodus_tui.contract.phases import RunPhase
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.jobs import JobsScreen
+from nodus_tui.screens.launch import EstimateScreen
+from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+from nodus_tui.widgets.text_entry import TextEntry
 
 
 def fleets() -> ScriptedBackend:
@@ -60,3 +67,71 @@ async def test_who_leaves_while_a_view_is_being_opened_has_left() -> None:
             app.exit(0)
         assert app.failure is None, view
         assert app.return_value == 0
+
+
+def hold(app: NodusApp) -> None:
+    """As a key that is held down comes."""
+    burst(app, *["enter"] * 30)
+
+
+@pytest.fixture
+def held_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is held down until another one is pressed, however long a test takes in between."""
+    monkeypatch.setattr(key_gate, "HELD_SECONDS", float("inf"))
+
+
+@pytest.mark.usefixtures("held_on")
+async def test_an_enter_that_is_held_down_shows_the_estimate_and_launches_nothing() -> None:
+    backend = fleets()
+    backend.estimates = (estimate(),)
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "l")
+        app.screen.query_one(TextEntry).value = str(SPEC)
+        hold(app)
+        await until(app, pilot, lambda: isinstance(app.screen, EstimateScreen) and "Enter launches" in screen_text(app))
+        hold(app)
+        await until(app, pilot, lambda: "held down" in screen_text(app))
+        assert backend.applied == []
+        await press(app, pilot, "L")
+        assert len(backend.applied) == 1
+
+
+async def test_an_enter_after_a_look_launches() -> None:
+    backend = fleets()
+    backend.estimates = (estimate(),)
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "l")
+        app.screen.query_one(TextEntry).value = str(SPEC)
+        await press(app, pilot, "enter")
+        await until(app, pilot, lambda: "Enter launches" in screen_text(app))
+        hold(app)
+        await until(app, pilot, lambda: bool(backend.applied))
+        assert len(backend.applied) == 1
+
+
+@pytest.mark.usefixtures("held_on")
+async def test_an_enter_that_is_held_down_chooses_an_action_and_agrees_to_nothing() -> None:
+    for words, dialog in (("extend", PromptDialog), ("kill", ConfirmDialog)):
+        backend = fleets()
+        async with console(backend) as (app, pilot):
+            await press(app, pilot, "ctrl+p", *words)
+            hold(app)
+            await until(app, pilot, lambda dialog=dialog: isinstance(app.screen, dialog))
+            hold(app)
+            await settled(app, pilot)
+            assert isinstance(app.screen, dialog), "nor is it taken away unread"
+            assert backend.acted == []
+
+
+@pytest.mark.usefixtures("held_on")
+async def test_an_enter_that_is_held_down_behind_a_typed_number_leads_to_the_button_only() -> None:
+    backend = ScriptedBackend([group()], [run(number, phase=RunPhase.PENDING) for number in range(120)])
+    async with console(backend, start_at="fleet") as (app, pilot):
+        await press(app, pilot, "a", "x")
+        burst(app, *"120")
+        hold(app)
+        await until(app, pilot, lambda: app.screen.focused is not None and app.screen.focused.id == "choices")
+        await settled(app, pilot)
+        assert backend.acted == []
+        await press(app, pilot, "left", "right", "enter")
+        await until(app, pilot, lambda: len(backend.acted) == 120)

@@ -116,6 +116,8 @@ def test_bytes_that_are_no_utf8_are_keys_like_others(tmp_path: Path) -> None:
         console.read_until(b"sum-000")
         # é of a Latin-1 keyboard, a click far at the right in the oldest mouse protocol, half of a character.
         console.type(b"\xe9\x1b[M \xf0\x85\xc3")
+        # Keys of a terminal that an earlier program left telling when each is let go of, and one that no keyboard has.
+        console.type(b"\x1b[106;1:1u\x1b[106;1:3u\x1b[99999999999u")
         console.type(b"\x03")
         console.read_until(b"Stop the work and quit?")
         console.type(b"\x1b[C\r")

@@ -49,7 +49,6 @@ class ComparedTask:
     """One task in both groups."""
 
     task_id: str
-    place: int
     sides: tuple[Answers, Answers]
     chosen: int | None = None
     """The side that keys mean, in the row that is selected."""
@@ -132,7 +131,7 @@ def _cost(which: int, title: str) -> Column[ComparedTask]:
 
 
 COMPARED_COLUMNS: tuple[Column[ComparedTask], ...] = (
-    Column("task", "TASK", 12, lambda task, _now: line(task.task_id), lambda task: task.place, grow=28, least=6, middle=True),
+    Column("task", "TASK", 12, lambda task, _now: line(task.task_id), lambda task: task.task_id, grow=28, least=6, middle=True),
     _side(0, "FIRST"),
     _side(1, "SECOND"),
     Column("points", "POINTS", 6, _difference, lambda task: task.difference, right=True, about="first − second, in points"),
@@ -171,9 +170,9 @@ class ComparisonState:
         tasks = dict.fromkeys((*sides[0], *sides[1]))
         for gone in [task for task in self.rows.keys() if task not in tasks]:  # noqa: SIM118 - Rows is no mapping
             self.rows.remove(gone)
-        for place, task in enumerate(tasks):
+        for task in tasks:
             chosen = self.chosen if task == self.selected else None
-            row = ComparedTask(task, place, (sides[0].get(task, Answers()), sides[1].get(task, Answers())), chosen)
+            row = ComparedTask(task, (sides[0].get(task, Answers()), sides[1].get(task, Answers())), chosen)
             if row != self.rows.find(task):
                 self.rows.put(task, row)
 

@@ -44,6 +44,16 @@ def test_only_tasks_that_came_out_differently_are_rows_until_all_are_asked_for()
     assert keys(state) == ["sum-001", "sum-002"]
 
 
+def test_rows_stand_in_the_order_of_the_column_that_is_marked() -> None:
+    state = ComparisonState("plain", "careful")
+    first, second = (
+        each.model_copy(update={"results": each.results[::-1]}) for each in (results("plain", PLAIN), results("careful", CAREFUL))
+    )
+    state.load(first, second)
+    assert state.rows.order == (("task", False),)
+    assert keys(state) == ["sum-001", "sum-002"]
+
+
 def test_both_sides_stand_beside_each_other_with_their_difference() -> None:
     state = loaded()
     assert (cell(state, "sum-001", "first"), cell(state, "sum-001", "second")) == ("± 1/2 correct", "✓ 2/2 correct")

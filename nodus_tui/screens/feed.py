@@ -176,9 +176,8 @@ class LiveFeed:
         self.notices.looked_at = self._clock()
         for state in self._states:
             state.load(snapshot)
-        for name, group in tuple(self.groups.items()):
-            group.await_snapshot()
-            group.load(await self._backend.snapshot(runs_of=name))
+        for group in tuple(self.groups.values()):
+            await self._load_group(group)
         for results in self.results.values():
             results.reload()
         if self.queue is not None:
@@ -237,12 +236,19 @@ class LiveFeed:
 
     async def reload_group(self, name: str) -> None:
         """Take a group's snapshot (again)."""
-        state = self.groups[name]
-        state.await_snapshot()
-        state.load(await self._backend.snapshot(runs_of=name))
+        await self._load_group(self.groups[name])
         if name in self.results:
             self.results[name].reload()
         self._changed()
+
+    async def _load_group(self, state: GroupState) -> None:
+        asked = state.await_snapshot()
+        try:
+            snapshot = await self._backend.snapshot(runs_of=state.name)
+        except BaseException:
+            state.no_snapshot(asked)
+            raise
+        state.load(snapshot, asked)
 
     def open_results(self, name: str) -> ResultsState:
         """The state of a group's results; its runs are not known yet where no view shows the group."""
@@ -280,8 +286,13 @@ class LiveFeed:
         self._changed()
 
     async def _load_queue(self, queue: QueueState) -> None:
-        queue.await_runs()
-        queue.load(await unfinished_runs(self._backend))
+        asked = queue.await_runs()
+        try:
+            runs = await unfinished_runs(self._backend)
+        except BaseException:
+            queue.no_runs(asked)
+            raise
+        queue.load(runs, asked)
 
     def close_queue(self) -> None:
         """No view shows it any more."""

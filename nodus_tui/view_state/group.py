@@ -20,6 +20,7 @@ from nodus_tui.view_state.group_pace import Pace, pace_forms
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
+from nodus_tui.view_state.questions import Questions
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, searchable_run, waiting_at_own_caps
 from nodus_tui.view_state.wrapping import clipped
@@ -51,12 +52,17 @@ class GroupState:
         """The run that began or changed its phase last, while somebody looks."""
         self.pace = Pace()
         self._successors: dict[str, str] = {}
+        self._questions = Questions()
         self._early: list[Event] = []
+        """What came before the first snapshot, or while one is on its way."""
         self._foreseen: tuple[int, tuple[float | None, bool]] | None = None
         """The forecast of one second, where there are many runs: it looks at each."""
 
-    def load(self, snapshot: Snapshot) -> None:
-        """Take the snapshot instead of what was known, then the events that overtook it."""
+    def load(self, snapshot: Snapshot, asked: int | None = None) -> None:
+        """Take the snapshot instead of what was known, then the events that overtook it; not where a newer one is there already."""
+        if not self._questions.answered(asked if asked is not None else self._questions.ask()):
+            self._let_go_of_early()
+            return
         self.rows.clear()
         self.past.clear()
         self.phases.clear()
@@ -69,13 +75,22 @@ class GroupState:
                 self._take(run)
         self.cursor = snapshot.cursor
         self.loaded = True
-        early, self._early = self._early, []
-        for event in early:
-            self.fold(event)
+        for event in self._early:
+            self._fold(event)
+        self._let_go_of_early()
 
-    def await_snapshot(self) -> None:
-        """A new snapshot is asked for: keep what comes meanwhile."""
-        self.loaded = False
+    def await_snapshot(self) -> int:
+        """A new snapshot is asked for: keep what comes meanwhile. What is known stays true until then; gives the question's number."""
+        return self._questions.ask()
+
+    def no_snapshot(self, asked: int) -> None:
+        """It was not given."""
+        self._questions.ended(asked)
+        self._let_go_of_early()
+
+    def _let_go_of_early(self) -> None:
+        if not self._questions.open:
+            self._early = []
 
     def fold(self, event: Event) -> bool:
         """Take one event; says whether anything here changed."""
@@ -83,12 +98,14 @@ class GroupState:
         of_run = event.kind == "AgentRun" and (event.group == self.name or self.run(event.name) is not None)
         if not of_group and not of_run:
             return False
-        if not self.loaded:
+        if not self.loaded or self._questions.open:
             self._early.append(event)
-            return False
+        return self.loaded and self._fold(event)
+
+    def _fold(self, event: Event) -> bool:
         if event.cursor <= self.cursor:
             return False
-        if of_group:
+        if event.kind == "AgentGroup":
             self.group = group_after(self.group, event)
             self.gone = self.group is None
             return True

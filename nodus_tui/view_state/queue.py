@@ -20,6 +20,7 @@ from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import run_after
 from nodus_tui.view_state.group_load import Order
+from nodus_tui.view_state.questions import Questions
 from nodus_tui.view_state.queue_columns import QUEUE_COLUMNS, searchable_waiter
 from nodus_tui.view_state.queue_runs import GroupRuns
 from nodus_tui.view_state.rows import Rows
@@ -61,7 +62,9 @@ class QueueState:
         self._groups, self._jobs, self._boxes, self._sweeps = groups, jobs, boxes, sweeps
         self._runs: dict[str, GroupRuns] = {}
         self._group_of: dict[str, str] = {}
+        self._questions = Questions()
         self._early: list[Event] = []
+        """What came before the first answer, or while one is on its way."""
         self._waiters: dict[str, list[Waiter]] = {}
         self._stale: set[str] = set()
         """Groups of which something was told since their rows were made."""
@@ -70,21 +73,35 @@ class QueueState:
 
     # What is known
 
-    def load(self, runs: Iterable[AgentRun]) -> None:
-        """Take the runs that have not ended instead of those that were known, then the events that came meanwhile."""
+    def load(self, runs: Iterable[AgentRun], asked: int | None = None) -> None:
+        """Take the runs that have not ended instead of those that were known, then the events that came meanwhile; not where those of a
+        later question are there already.
+        """
+        if not self._questions.answered(asked if asked is not None else self._questions.ask()):
+            self._let_go_of_early()
+            return
         self._runs.clear()
         self._group_of.clear()
         self._waiters.clear()
         for run in runs:
             self._take(run)
         self.loaded, self._stale_others = True, True
-        early, self._early = self._early, []
-        for event in early:
-            self.fold(event)
+        for event in self._early:
+            self._fold_run(event)
+        self._let_go_of_early()
 
-    def await_runs(self) -> None:
-        """They are asked for (again): keep what comes meanwhile."""
-        self.loaded = False
+    def await_runs(self) -> int:
+        """They are asked for (again): keep what comes meanwhile. What is known stays true until then; gives the question's number."""
+        return self._questions.ask()
+
+    def no_runs(self, asked: int) -> None:
+        """They were not given."""
+        self._questions.ended(asked)
+        self._let_go_of_early()
+
+    def _let_go_of_early(self) -> None:
+        if not self._questions.open:
+            self._early = []
 
     def fold(self, event: Event) -> bool:
         """Take one event; says whether anything here may have changed."""
@@ -95,10 +112,9 @@ class QueueState:
             return self.loaded
         if event.kind != "AgentRun":
             return False
-        if not self.loaded:
+        if not self.loaded or self._questions.open:
             self._early.append(event)
-            return False
-        return self._fold_run(event)
+        return self.loaded and self._fold_run(event)
 
     def _fold_run(self, event: Event) -> bool:
         group = self._group_of.get(event.name)

@@ -3,11 +3,14 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from console_driver import console, screen_text, settled
-from console_records import NOW
+from console_records import NOW, changed, every_kind_of_run, group
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.backend import Linked, LinkState
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.view_state.run_columns import run_status
 
 
 class LinkedBackend(ScriptedBackend):
@@ -49,3 +52,14 @@ async def test_the_count_of_sandboxes_is_asked_for_through_a_link_that_holds() -
         await settled(app, pilot)
         assert "b 1 sandbox running" in screen_text(app)
         assert not app.work.looking_afar
+
+
+async def test_a_group_whose_runs_cannot_be_read_again_stays_true() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        backend.lost = NodusError(ErrorCode.UNAVAILABLE, "too busy")
+        with pytest.raises(NodusError):
+            await app.feed.open_group("fleet")
+        backend.emit(changed("AgentRun", "fleet-0008-a1", backend.cursor + 1, of="fleet", message="told afterwards"))
+        await settled(app, pilot)
+        assert run_status(app.feed.groups["fleet"].rows.item("fleet-0008-a1")).message == "told afterwards"

@@ -1,6 +1,7 @@
 """The results of one group: its pass rate with its error and coverage, what it cost, and the verdicts by task and repetition."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -99,14 +100,17 @@ class ResultsScreen(TableScreen[TaskCases]):
         if self.table.rows is not self.state.rows:
             self.table.take(self.state.rows)
         now, low = self.services.now(), self.size.height < LOW_HEIGHT
-        most, each_most = _LOW_HEAD_LINES if low else _HEAD_LINES, 1 + (self.size.height >= ROOMY_HEIGHT)
         self.part("head", SpanBlock).show(
-            lambda width: clipped(
-                (shown for each in self.state.head(now, low=low, key=self.key) for shown in clipped((each,), width, each_most)), width, most
-            )
+            lambda width: clipped(self._head(now, width, low=low), width, _LOW_HEAD_LINES if low else _HEAD_LINES)
         )
         self._mark()
         super().show_state()
+
+    def _head(self, now: datetime, width: int, *, low: bool) -> Iterator[Line]:
+        """The figures whole, in two lines where need be; what it was run with gives way where the height is short."""
+        for place, each in enumerate(self.state.head(now, low=low, key=self.key)):
+            gives_way = low or (place == 0 and self.size.height < ROOMY_HEIGHT)
+            yield from clipped((each,), width, 1 if gives_way else 2)
 
     def _mark(self) -> None:
         key = self.table.cursor_key

@@ -222,10 +222,11 @@ class ResultsState:
         interval = interval_words(summary.ci95, summary.ci_method, summary.standard_error_method)
         if interval:
             lines.append(_labelled("95%", line(interval)))
-        missing = unscored_words(tally.missing)
-        if missing:
-            count = line(strong(f"{summary.total - summary.scored:,}"), muted(_bounds(summary)))
-            lines.append(_labelled("missing", (*count, *line(": ", Span(missing, Tone.WARN)))))
+        if tally.missing:
+            count = line(strong(f"{summary.total - summary.scored:,}"), muted(_bounds(summary)), ": ")
+            # Facts, so that no number is parted from what it counts.
+            reasons = joined(line(Span(unscored_words({reason: of_it}), Tone.WARN)) for reason, of_it in tally.missing.items())
+            lines.append(_labelled("missing", (*count, *reasons)))
         return tuple(lines)
 
     def _cost(self, group: AgentGroup) -> Line:

@@ -47,6 +47,10 @@ async def test_a_campaign_s_results_show_every_verdict_and_enter_opens_the_chose
         assert "54.5% ± 35.5 (SE 15.0), 22/24 scored" in shown
         assert "sum-002" in shown
         assert "✗I ✗I ✗I" in shown
+        if size != (60, 15):
+            # All of why something is missing, in two lines where one has no room.
+            assert "1 InfrastructureFailure" in shown
+            assert "1 EvaluationTimeout" in shown
         await press(app, pilot, "j", "right")
         assert "✓C[✗I]✓C" in screen_text(app)
         await press(app, pilot, "enter")

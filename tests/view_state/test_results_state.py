@@ -78,7 +78,7 @@ def test_the_head_tells_the_rate_with_its_error_what_is_missing_and_what_it_cost
     shown = head(loaded()[1])
     assert "37.5% [3.1, 91.7] (SE 22.2), 8/12 scored · mean reward 0.375" in shown
     assert "3.1% to 91.7% (WilsonEffectiveN; SE ClusterRobustCR1)" in shown
-    assert "4 (25.0–58.3% with them): 1 InfrastructureFailure, 1 EvaluationTimeout, 1 WaitingForSlot, 1 Running" in shown
+    assert "4 (25.0–58.3% with them): 1 InfrastructureFailure · 1 EvaluationTimeout · 1 WaitingForSlot · 1 Running" in shown
     assert "$1.00 of $6.00 on models · $0.13 a scored case, $0.33 a correct one" in shown
     assert shown.splitlines()[0].startswith("simulated · ended")
     assert "simulated" not in head(loaded()[1], low=True)

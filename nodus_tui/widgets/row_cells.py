@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic
 
+from nodus_tui.text import ELLIPSIS
 from nodus_tui.view_state.cells import Line, line_width
 from nodus_tui.view_state.columns import Column, Item, Placed
 
@@ -81,7 +82,8 @@ class RowCells(Generic[Item]):
             column = each.column
             shown.add(column.key)
             if not column.fills and (others is not None or not column.still):
-                whole = column.shorter is None and line_width(cell) < each.width
+                # A figure that does not fit is a lone …, and a wide letter may leave the last place of a cell free.
+                whole = column.shorter is None and line_width(cell) < each.width and not any(ELLIPSIS in span.text for span in cell)
                 self._note(column.key, line_width(cell) if whole else column.natural(item, now))
         for column in others or ():
             if not column.fills and column.key not in shown:

@@ -1,6 +1,7 @@
 """What every table of the console has: chosen columns that are remembered, several sort keys, a filter over its columns, picked rows."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,13 @@ from console_driver import console, press, screen_lines, screen_text, settled
 from console_records import NOW, changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
 
+from nodus_tui.app import NodusApp
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.phases import RunPhase
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.screens.group import GroupScreen
+from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.figures import age_text
 from nodus_tui.view_state.key_actions import View
 
 
@@ -318,3 +322,15 @@ async def test_earlier_attempts_are_shown_among_the_rows_and_hidden_again_by_a_k
         assert app.screen.state.phases[RunPhase.FAILED] == 0
         await press(app, pilot, "p")
         assert former.name not in {each.name for each in table.rows.items()}
+
+
+async def test_a_column_grows_with_the_time_that_its_cells_tell() -> None:
+    app = NodusApp(ScriptedBackend([group(phase=GroupPhase.COMPLETED)], []), clock=lambda: clock)
+    clock = NOW
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settled(app, pilot)
+        for hours in (1, 30, 240):
+            clock = NOW + timedelta(hours=hours)
+            await press(app, pilot, "question_mark", "escape")
+            age = age_text(status_of(app.feed.campaigns.rows.item("fleet")).created_at, clock)
+            assert f" {age} " in screen_lines(app)[2]

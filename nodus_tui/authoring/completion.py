@@ -1,5 +1,6 @@
 """What can be written where the cursor stands: names of fields that are not there yet, values, names of what the workspace has. Pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from nodus_tui.authoring.outline import Outline, Place
 
 _STEP = 2
 """Cells of one level of indentation."""
+_REST_OF_NAME = re.compile(r"[^:,\[\]{}#]*:(?=\s|\Z)")
 
 
 @dataclass(frozen=True)
@@ -54,22 +56,14 @@ def proposals(outline: Outline, place: Place, names: Names = NO_NAMES) -> tuple[
 def help_at(outline: Outline, row: int, column: int) -> tuple[str, Field | None]:
     """The path of the field under a place, as people write it, and the field; none in comments and where no field is known."""
     place = outline.place(row, column)
-    kind = outline.kind(place.document)
-    text = outline.lines[row] if row < len(outline.lines) else ""
-    whole = outline.place(row, len(text))
     path = place.path
-    if place.slot == "name" and not place.flow:
-        # On the name of a field the line as a whole says which one it is.
-        path = (
-            whole.path
-            if whole.slot == "value" and not whole.flow
-            else (*place.path, place.prefix.strip())
-            if place.prefix.strip()
-            else place.path
-        )
-        if whole.flow:
-            path = (*place.path, text[place.indent :].partition(":")[0].strip())
-    return _path_words(path), field_at(kind, path) if place.slot != "none" else None
+    if place.slot == "name":
+        # In the midst of a name, also between brackets: the field is known once the name and its colon are read.
+        text = outline.lines[row] if row < len(outline.lines) else ""
+        rest = _REST_OF_NAME.match(text, column)
+        typed = place.prefix.strip()
+        path = outline.place(row, rest.end()).path if rest is not None else (*path, typed) if typed else path
+    return _path_words(path), field_at(outline.kind(place.document), path)
 
 
 def _path_words(path: tuple[str | int, ...]) -> str:

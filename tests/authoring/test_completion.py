@@ -68,6 +68,34 @@ def test_help_of_the_field_under_the_cursor() -> None:
     assert field.form == "whole number 1 to 1000, 10 unless said"
 
 
+@pytest.mark.parametrize(
+    ("at", "path"),
+    [
+        ("mo|del: {families: [pretend], maxTokens: 256}", "spec.model"),
+        ("model: {|families: [pretend], maxTokens: 256}", "spec.model.families"),
+        ("model: {fam|ilies: [pretend], maxTokens: 256}", "spec.model.families"),
+        ("model: {families: [pre|tend], maxTokens: 256}", "spec.model.families[0]"),
+        ("model: {families: [pretend], max|Tokens: 256}", "spec.model.maxTokens"),
+        ("model: {families: [pretend], maxTokens: 2|56}", "spec.model.maxTokens"),
+        ("model: {families: [pretend]}|", "spec.model"),
+        ('model: {"fam|ilies": [pretend]}', "spec.model.families"),
+        ("to|ols: [bash, read]", "spec.tools"),
+        ("tools: [bash, re|ad]", "spec.tools[1]"),
+    ],
+)
+def test_help_of_fields_between_brackets(at: str, path: str) -> None:
+    text = "kind: Agent\nspec:\n  " + at.replace("|", "")
+    told, field = help_at(Outline(text.split("\n")), 2, 2 + at.index("|"))
+    assert told == path
+    assert field is not None
+    assert field.name == path.split(".")[-1].partition("[")[0]
+
+
+@pytest.mark.parametrize("at", ["# mo|del: {families: []}", "model: {families: [x]} # fam|ilies: no"])
+def test_a_comment_has_no_help(at: str) -> None:
+    assert help_at(Outline(["kind: Agent", "spec:", "  " + at.replace("|", "")]), 2, 2 + at.index("|"))[1] is None
+
+
 @pytest.mark.parametrize("kind", KINDS_TO_WRITE)
 def test_every_kind_has_a_template_that_is_valid(kind: str) -> None:
     bundle = load_specs([SpecSource("template", TEMPLATES[kind].encode())])

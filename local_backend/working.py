@@ -5,6 +5,7 @@ What it is asked to do it does here; who asks, and how the answer is kept, is it
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -49,7 +50,7 @@ class Working:
             clock=rooms.clock,
             start_grader=rooms.environments.start,
             shortage=rooms.space.shortage,
-            workplaces=rooms.desk.workplaces,
+            workplaces=replace(rooms.desk.workplaces, room=rooms.space.room),
             notices=Notices(rooms.configuration.smtp, rooms.environ),
             may_start=may_start,
         )

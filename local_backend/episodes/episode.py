@@ -22,14 +22,12 @@ from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, 
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.scheduling.admission import call_does_not_fit
 from local_backend.storage.records import RunRecord, TurnRow
+from local_backend.storage.space import SPACE_LOOK_SECONDS
 from local_backend.tools.definitions import definitions
 from nodus_tui.contract.phases import Reason
 
 MODEL_LOOK_SECONDS = 0.5
 """While a model server is not up, it is looked for this often."""
-
-SPACE_LOOK_SECONDS = 1.0
-"""While the disk is almost full, room is looked for this often."""
 
 
 class ProviderPlace(Protocol):
@@ -165,7 +163,7 @@ class Episode:
         if worked and not kept and use is not None and use.not_kept:
             use.lost = self._run.turns > 0
             if isinstance(ending, Answered):
-                return Broke(Reason.INFRASTRUCTURE_FAILURE, use.not_kept)
+                return Stopped() if self._stop.now else Broke(Reason.INFRASTRUCTURE_FAILURE, use.not_kept)
         return ending
 
     async def _work(self, messages: list[ChatMessage]) -> tuple[Ending, bool]:

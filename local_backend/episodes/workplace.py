@@ -6,6 +6,7 @@ new one goes on from them. Processes, shell variables and files outside the work
 
 import asyncio
 import base64
+import errno
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +28,7 @@ from local_backend.sandboxes.pool import Place, SandboxPool
 from local_backend.sandboxes.running import SandboxFileError, fetch_folder, put_archive, put_files
 from local_backend.storage.artifacts import Artifacts
 from local_backend.storage.records import RunRecord, SandboxUse
+from local_backend.storage.space import SPACE_LOOK_SECONDS
 from local_backend.tools.toolbox import Toolbox, ToolOutcome
 from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.phases import Reason
@@ -47,6 +49,8 @@ CLOSING_SECONDS = 5.0
 """Set aside before a sandbox's limit of time or money, so that its files are out before the limit."""
 
 FILES_GONE = "the agent's files are gone from the workspace"
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _TELL_SECONDS = 1.0
 """While an image is fetched, its progress is told at most this often."""
@@ -82,6 +86,8 @@ class Workplaces:
     """The agent's files stay with an ended run up to this size."""
     devices: DeviceDesk
     """Where sandboxes get their accelerators."""
+    room: Callable[[], int | None] = lambda: None
+    """How many bytes of files may be written before the books have too little; None where nobody looks."""
 
     def of(self, books: GroupBooks, run: RunRecord, stop: StopSignal) -> "Workplace":
         """The workplace of a run whose agent has tools."""
@@ -410,8 +416,7 @@ class Workplace:
         sandbox = self._sandbox
         if sandbox is not None:
             try:
-                async with asyncio.timeout(HURRY_SECONDS if self._stop.now else KEEP_SECONDS):
-                    await self._keep(sandbox)
+                await self._keep_when_there_is_room(sandbox)
             except (SandboxError, OSError, TimeoutError) as error:
                 if isinstance(error, SandboxFileError):
                     self.spoilt = f"the files that the agent left cannot be taken out of its sandbox: {error}"
@@ -420,12 +425,30 @@ class Workplace:
                 _log.warning("run %s: %s", self._run.name, self._use.not_kept)
         await self._close()
 
+    async def _keep_when_there_is_room(self, sandbox: Sandbox) -> None:
+        """Keep the files, and wait on a full disk as long as nobody and no limit presses: they were paid for."""
+        while True:
+            try:
+                async with asyncio.timeout(HURRY_SECONDS if self._stop.now else KEEP_SECONDS):
+                    return await self._keep(sandbox)
+            except OSError as error:
+                if error.errno not in _NO_ROOM or not self._may_wait():
+                    raise
+            said = "the disk is full: the agent's files wait in its sandbox until there is room, or a limit of the sandbox is reached"
+            await self._books.waits(self._run, Reason.DISK_ALMOST_FULL, said, None)
+            await asyncio.sleep(SPACE_LOOK_SECONDS)
+
+    def _may_wait(self) -> bool:
+        left = self._seconds_left()
+        return not self._stop.now and not self._interrupted.is_set() and (left is None or left > CLOSING_SECONDS)
+
     async def _keep(self, sandbox: Sandbox) -> None:
         if self._toolbox is not None:
             await self._toolbox.aclose()  # First: an engine may hold a process's end back while its output waits to be read.
         await sandbox.kill_agent()
         target = self._around.artifacts.path(self._run.name)
-        await fetch_folder(sandbox, self.workdir, user=User.AGENT, target=target, limit_bytes=2 * self._limits().disk_bytes)
+        limit = 2 * self._limits().disk_bytes
+        await fetch_folder(sandbox, self.workdir, user=User.AGENT, target=target, limit_bytes=limit, room=self._around.room)
         self._use.kept, self._use.not_kept = True, ""
 
     async def _close(self) -> None:

@@ -6,10 +6,11 @@ archives over a program's pipes, as the user that they are for; no path of the h
 
 import asyncio
 import contextlib
+import errno
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -28,6 +29,9 @@ FILES_SECONDS = 60.0
 
 _DRAIN_SECONDS = 0.5
 """After a program's end its output may be held open by what it left running; what came by then counts."""
+
+_SMALL_BYTES = 1 << 20
+"""An archive up to this size is written on a disk that is almost full, too: it is what there is still room for."""
 
 _KILL_SECONDS = 10.0
 _CHUNK = 1 << 18
@@ -315,11 +319,20 @@ class Fetched:
 
 
 async def fetch_folder(
-    sandbox: Sandbox, folder: str, *, user: User, target: Path, limit_bytes: int, timeout: float = FILES_SECONDS
+    sandbox: Sandbox,
+    folder: str,
+    *,
+    user: User,
+    target: Path,
+    limit_bytes: int,
+    timeout: float = FILES_SECONDS,
+    room: Callable[[], int | None] | None = None,
 ) -> Fetched:
     """Take a folder out as an archive file of the host, which appears whole or not at all. What is in it is untrusted.
 
-    Raises SandboxFileError when it is larger than the limit or is no folder, SandboxError, OSError when the host's disk refuses it.
+    `room` says how many bytes may be written before others have too little; what is small is written all the same.
+    Raises SandboxFileError when it is larger than the limit or is no folder, SandboxError, OSError when the host's disk refuses it; ENOSPC
+    also where there is no such room.
     """
     # Hard links are told as files, for the archive's readers know of none; a tar that cannot do so is asked plainly.
     script = (
@@ -334,7 +347,7 @@ async def fetch_folder(
             try:
                 async with asyncio.timeout(timeout):
                     await process.close_stdin()
-                    size = await _save(process, file, kept["stderr"], limit_bytes)
+                    size = await _save(process, file, kept["stderr"], limit_bytes, room)
                     code = await process.wait()
             except TimeoutError:
                 raise SandboxError(f"{folder} could not be taken out within {timeout:.0f} s.") from None
@@ -352,7 +365,7 @@ async def fetch_folder(
     return Fetched(size, said(stderr) if code == 2 else "")
 
 
-async def _save(process: Process, file: IO[bytes], stderr: _Kept, limit: int) -> int:
+async def _save(process: Process, file: IO[bytes], stderr: _Kept, limit: int, room: Callable[[], int | None] | None) -> int:
     size = noise = 0
     while (piece := await process.read(_CHUNK)) is not None:
         stream, data = piece
@@ -364,6 +377,8 @@ async def _save(process: Process, file: IO[bytes], stderr: _Kept, limit: int) ->
             await asyncio.to_thread(file.write, data)
         if size > limit or noise > FLOOD_BYTES:
             raise SandboxFileError(f"The folder is larger than {limit:,} bytes.")
+        if room is not None and size > _SMALL_BYTES and room() == 0:
+            raise OSError(errno.ENOSPC, "the disk is almost full")
     return size
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Grade
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import SPACE_LOOK_SECONDS, Blocked, Broke, Ending, Episode, Spoilt, Stopped, Unserved
+from local_backend.episodes.episode import Blocked, Broke, Ending, Episode, Spoilt, Stopped, Unserved
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import FILES_GONE, Workplace
@@ -25,6 +25,7 @@ from local_backend.scheduling.preparing import make_cases, open_grader, pinned_e
 from local_backend.scheduling.run_files import RunFiles
 from local_backend.scheduling.surroundings import GraderClient, Services
 from local_backend.storage.records import RunRecord, SandboxUse
+from local_backend.storage.space import SPACE_LOOK_SECONDS
 from local_backend.storage.store import Statement
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict

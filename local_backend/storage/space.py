@@ -6,6 +6,9 @@ from pathlib import Path
 
 MIB = 1 << 20
 
+SPACE_LOOK_SECONDS = 1.0
+"""While the disk is almost full, room is looked for this often."""
+
 
 def _free_bytes(folder: Path) -> int:
     found = os.statvfs(folder)

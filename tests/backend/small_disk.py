@@ -25,6 +25,10 @@ class SmallDisk:
         """Give the room back."""
         self._ballast.unlink()
 
+    def grow(self, mebibytes: int) -> None:
+        """Make it larger."""
+        subprocess.run(["mount", "-o", f"remount,size={mebibytes}m", str(self.folder)], check=True)
+
     def read_only(self) -> None:
         """Let nobody write any more. Nothing on it may be open for writing."""
         subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True)

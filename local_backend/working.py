@@ -6,6 +6,7 @@ What it is asked to do it does here; who asks, and how the answer is kept, is it
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -22,6 +23,7 @@ from local_backend.sandbox_kind.engine import BoxEngine
 from local_backend.scheduling.actions import Actions
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.scheduler import Scheduler
+from local_backend.storage.last_word import last_word
 from local_backend.storage.store import Statement
 from local_backend.sweeps.actions import SweepActions
 from local_backend.sweeps.engine import Surroundings, SweepEngine
@@ -83,9 +85,10 @@ class Working:
             await rooms.desk.reap_quietly()
         rows = await rooms.store.read("SELECT name FROM runs")
         await asyncio.to_thread(rooms.desk.artifacts.sweep, {row["name"] for row in rows})
-        await self.scheduler.open()
+        before = await last_word(rooms.store, rooms.clock())
+        await self.scheduler.open(before)
         await self.jobs.open()
-        await self.boxes.open()
+        await self.boxes.open(before)
         await self.sweeps.open()
 
     async def go_on(self) -> None:

@@ -100,6 +100,8 @@ class _State:
     """Of what stands on record since the hour of its creation, so much was spent before it was made. With `Total` it is not in `spent`."""
     closed: bool = False
     """It did not pay for something that was asked: nothing more begins until its limit, its scope or its period changes."""
+    to_come: Mapping[datetime, int] = field(default_factory=dict)
+    """What stands on record in periods to come, by their beginnings: the clock was ahead once."""
 
     @property
     def counts_from(self) -> datetime:
@@ -134,12 +136,24 @@ class BudgetBook:
 
     # The budgets.
 
-    def put(self, ceiling: Ceiling, *, spent: int, now: datetime, told: Iterable[int] = (), before: int = 0, closed: bool = False) -> None:
+    def put(
+        self,
+        ceiling: Ceiling,
+        *,
+        spent: int,
+        now: datetime,
+        told: Iterable[int] = (),
+        before: int = 0,
+        closed: bool = False,
+        to_come: Mapping[datetime, int] | None = None,
+    ) -> None:
         """Enter a budget, or change one; `spent` is what stands on record for its scope in the period, `told` the thresholds told.
 
         What was spent in the hour of its creation `before` it is taken off `spent`, which is below zero where compute still runs that did.
+        `to_come` is what stands on record in periods to come, by their beginnings.
         """
         state = _State(ceiling, ceiling.period_start(now), spent, told=set(told), before=before, closed=closed and ceiling.block)
+        state.to_come = to_come or {}
         state.in_flight = sum(worst for work, worst in self._calls.values() if ceiling.covers(work))
         state.computing = {key for key, each in self._compute.items() if ceiling.covers(each.work)}
         self._states[ceiling.name] = state
@@ -171,7 +185,7 @@ class BudgetBook:
         for name, state in self._states.items():
             start = state.ceiling.period_start(now)
             if start > state.started_at:
-                state.started_at, state.spent, state.told, state.closed = start, 0, set(), False
+                state.started_at, state.spent, state.told, state.closed = start, state.to_come.get(start, 0), set(), False
                 begun.append(name)
         return tuple(begun)
 
@@ -202,16 +216,18 @@ class BudgetBook:
             state.computing.add(key)
 
     def end(self, key: str, now: datetime, cost: int | None = None) -> list[tuple[datetime, int]]:
-        """Compute has stopped and its charge counts from here on: its time × its rate, or `cost` where it is known to be less.
+        """Compute has stopped and its charge counts from here on: its time × its rate, or `cost` where that is known.
 
-        Gives the hours in which it was spent, by their beginnings.
+        It is less where a part of the time only was paid, and more where the clock was set back since it started. Gives the hours in which
+        it was spent, by their beginnings.
         """
         compute = self._compute.pop(key)
         whole = charge(compute.rate, compute.since, now)
-        total = whole if cost is None else min(cost, whole)
+        total = whole if cost is None else cost
+        unseen = max(0, total - whole)
         for state in self._covering(compute.work):
             state.computing.discard(key)
-            state.spent += min(total, charge(compute.rate, max(compute.since, state.counts_from), now))
+            state.spent += unseen + min(total - unseen, charge(compute.rate, max(compute.since, state.counts_from), now))
             if total < whole:
                 state.correct_before(compute, now, total)
         return _by_hour(compute, now, total)

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Refusal, Work, hour_start, reopens
-from local_backend.budgets.standing import ceiling_of, hour_of, spend_on_record
+from local_backend.budgets.standing import ceiling_of, hour_of, spend_on_record, spend_to_come
 from local_backend.storage.records import event, time_from, time_text
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.errors import NodusError
@@ -37,7 +37,8 @@ _ADD_SPEND = (
 )
 _PUT_STATE = (
     "INSERT INTO budget_states (name, created_at, baseline, period_started_at, told) VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET baseline = excluded.baseline, period_started_at = excluded.period_started_at, told = excluded.told"
+    "ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at, baseline = excluded.baseline, "
+    "period_started_at = excluded.period_started_at, told = excluded.told"
 )
 
 
@@ -115,7 +116,9 @@ class BudgetKeeper:
         budget = Budget.model_validate_json(rows[0]["document"])
         now = self._clock()
         states = await self._store.read("SELECT * FROM budget_states WHERE name = ?", (name,))
-        created = (time_from(states[0]["created_at"]) if states else time_from(rows[0]["created_at"])) or now
+        made = (time_from(states[0]["created_at"]) if states else time_from(rows[0]["created_at"])) or now
+        # A budget that by this clock is still to be made counts what is spent from now on, and what it has counted.
+        created = min(made, now)
         ceiling = ceiling_of(budget, created)
         before = self._budgets.get(name)
         if not states:
@@ -125,7 +128,9 @@ class BudgetKeeper:
         else:
             same_scope = before is None or before.spec.scope == budget.spec.scope
             baseline = int(states[0]["baseline"]) if same_scope else 0
-        same_period = bool(states) and time_from(states[0]["period_started_at"]) == ceiling.period_start(now)
+            if hour_start(created) < hour_start(made):
+                baseline += await spend_on_record(self._store, ceiling, created) - await spend_on_record(self._store, ceiling, made)
+        same_period = bool(states) and time_from(states[0]["period_started_at"]) == ceiling_of(budget, made).period_start(now)
         told = json.loads(states[0]["told"]) if same_period else []
         limit_raised = before is not None and nano_from_usd(before.spec.limit_usd) < ceiling.limit
         if limit_raised:
@@ -138,7 +143,8 @@ class BudgetKeeper:
         if before is not None:
             was = self.book.ceiling(name)
             closed = same_period and self.book.closed(name, now) is not None and not reopens(was, ceiling)
-        self.book.put(ceiling, spent=spent, now=now, told=told, before=baseline, closed=closed)
+        to_come = await spend_to_come(self._store, ceiling, now)
+        self.book.put(ceiling, spent=spent, now=now, told=told, before=baseline, closed=closed, to_come=to_come)
         self._budgets[name] = budget
         self._baselines[name] = baseline
         self._published[name] = status
@@ -356,14 +362,16 @@ class Purse:
 
     def book(self, key: str, cost: int) -> list[Statement]:
         """A call has ended."""
+        now = self._keeper.now  # A month may have begun since anybody asked: it counts in that one.
         self._keeper.book.book(key, cost)
         self._keeper.came_free()
-        return self._add(model=cost)
+        return self._add(now, model=cost)
 
     def charged(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
         """What was found to have been spent, without having been under way here."""
+        now = self._keeper.now
         self._keeper.book.add(self.work, model + compute)
-        return self._add(model=model, compute=compute)
+        return self._add(now, model=model, compute=compute)
 
     def begin(self, key: str, rate: int, *, since: datetime | None = None, stop_seconds: float = STOP_SECONDS) -> None:
         """Compute starts, or is found running since then."""
@@ -376,11 +384,11 @@ class Purse:
         self._keeper.came_free()
         return [*(self._spent_in(hour, compute=part) for hour, part in hours), *self._keeper.rebased()]
 
-    def _add(self, *, model: int = 0, compute: int = 0) -> list[Statement]:
+    def _add(self, now: datetime, *, model: int = 0, compute: int = 0) -> list[Statement]:
         self._keeper.touch()
         if not model and not compute:
             return []
-        return [self._spent_in(self._keeper.now, model=model, compute=compute)]
+        return [self._spent_in(now, model=model, compute=compute)]
 
     def _spent_in(self, hour: datetime, *, model: int = 0, compute: int = 0) -> Statement:
         return _ADD_SPEND, (hour_of(hour), self.work.project or "", json.dumps(self.work.labels), model, compute)

@@ -5,13 +5,15 @@ Jobs go on without a scheduler, so what they have cost since is added to it. San
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from local_backend.budgets.book import Ceiling, Work, charge
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.store import Store
 from nodus_tui.contract.money import nano_from_usd, usd_from_nano
 from nodus_tui.contract.resources.budget import Budget
+
+_HOUR_FORMAT = "%Y-%m-%dT%H"
 
 
 def ceiling_of(budget: Budget, created_at: datetime) -> Ceiling:
@@ -34,6 +36,19 @@ async def spend_on_record(store: Store, ceiling: Ceiling, since: datetime) -> in
     """Nano-dollars that were spent in the ceiling's scope since a moment, by whole hours."""
     rows = await store.read("SELECT project, labels, model + compute AS nano FROM spend WHERE hour >= ?", (hour_of(since),))
     return sum(row["nano"] for row in rows if ceiling.covers(_work_of_row(row["project"], row["labels"])))
+
+
+async def spend_to_come(store: Store, ceiling: Ceiling, now: datetime) -> dict[datetime, int]:
+    """What stands on record in the ceiling's periods after the present one, by their beginnings: spent while the clock was ahead."""
+    end = ceiling.period_end(now)
+    found: dict[datetime, int] = {}
+    if end is None:
+        return found
+    for row in await store.read("SELECT hour, project, labels, model + compute AS nano FROM spend WHERE hour >= ?", (hour_of(end),)):
+        if ceiling.covers(_work_of_row(row["project"], row["labels"])):
+            start = ceiling.period_start(datetime.strptime(row["hour"], _HOUR_FORMAT).replace(tzinfo=UTC))
+            found[start] = found.get(start, 0) + int(row["nano"])
+    return found
 
 
 async def standing_now(store: Store, budget: Budget, clock: Callable[[], datetime]) -> Budget:
@@ -76,7 +91,7 @@ def _spent_by(record: JobRecord, upto: datetime) -> int:
 
 def hour_of(moment: datetime) -> str:
     """The hour of a moment in UTC, as the table `spend` has it."""
-    return moment.strftime("%Y-%m-%dT%H")
+    return moment.astimezone(UTC).strftime(_HOUR_FORMAT)
 
 
 def _work_of_row(project: str, labels: str) -> Work:

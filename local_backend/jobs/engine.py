@@ -24,6 +24,7 @@ from local_backend.jobs.finishing import Finisher
 from local_backend.jobs.job_devices import JobDevices
 from local_backend.jobs.launching import job_folder
 from local_backend.jobs.order import Report, StopReason, read_report
+from local_backend.jobs.set_back import by_this_clock
 from local_backend.jobs.silence import Silences
 from local_backend.jobs.starting import Starter, WorkOf, this_machine
 from local_backend.jobs.telling import read_told
@@ -156,9 +157,17 @@ class JobEngine:
                 status = job_resource(record, self._under.clock(), self._under.grace).status
                 record.published = status.to_document() if status else {}
                 if record.token and record.ended_at is None:
+                    await self._look_at_clock(record)
                     self._under.count(record)
                     self._under.devices.adopt(record)
                 self.servers.adopt(record)
+
+    async def _look_at_clock(self, record: JobRecord) -> None:
+        """Take its times by the clock as it is now, where that was set back since it started. Raises NodusError."""
+        report = await asyncio.to_thread(read_report, job_folder(self._under.home, record.name), record.token)
+        if report is not None and by_this_clock(record, report, self._under.clock()):
+            _log.warning("job %s: the clock was set back since it started, which by this clock was at %s", record.name, record.started_at)
+            await self._under.tell(record)
 
     async def _run(self) -> None:
         try:

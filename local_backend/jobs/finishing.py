@@ -15,6 +15,7 @@ from local_backend.jobs.launching import job_folder, work_folder
 from local_backend.jobs.order import Report, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
 from local_backend.jobs.replacing import finish_replacing
+from local_backend.jobs.set_back import started_by
 from local_backend.jobs.speeds import measured
 from local_backend.jobs.telling import Told, read_told
 from local_backend.jobs.under_way import UnderWay
@@ -33,7 +34,7 @@ class Finisher:
     async def booked_start(self, record: JobRecord, report: Report) -> None:
         """It runs: write down since when."""
         record.phase, record.reason, record.message = "Running", None, ""
-        record.started_at = report.started
+        record.started_at = started_by(report, self._under.clock())
         self._under.devices.started(record)
         record.notes = [*report.remarks, *energy_notes(record)]
         self._under.servers.started(record, report)
@@ -75,8 +76,8 @@ class Finisher:
             # Its container went on; the reaper knows it by its owner, who is dead.
             await self._reap()
             left = 1
-        if left and report.started_at:
-            used = max(used, (self._under.clock() - report.started) // timedelta(microseconds=1))
+        if left and record.started_at is not None:
+            used = max(used, (self._under.clock() - record.started_at) // timedelta(microseconds=1))
         await self._book(record, used)
         record.notes = [*report.remarks, *energy_notes(record)]
         await self._keep(record)

@@ -17,7 +17,8 @@ from local_backend.sandbox_kind.box import Around, Box
 from local_backend.sandbox_kind.describing import cost_nano, record_limits, sandbox_resource, told
 from local_backend.sandbox_kind.limits import cost_of
 from local_backend.sandbox_kind.sessions import Sessions
-from local_backend.storage.records import event, time_from
+from local_backend.storage.last_word import LastWord
+from local_backend.storage.records import event
 from local_backend.storage.sandbox_records import SandboxRecord
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -46,26 +47,24 @@ class BoxEngine:
         """Commands of those that have just stopped: their clients may yet ask how they ended."""
         self._closing = False
 
-    async def open(self) -> None:
+    async def open(self, before: LastWord) -> None:
         """Settle what an earlier scheduler left, and begin with those that wait."""
         rows = await self._around.store.read("SELECT name FROM sandboxes")
         await asyncio.to_thread(self._around.kept.sweep, {row["name"] for row in rows})
         for row in await self._around.store.read("SELECT * FROM sandboxes WHERE phase = 'Running' ORDER BY seq"):
-            await self._settle(SandboxRecord.from_row(row))
+            await self._settle(SandboxRecord.from_row(row), before)
         await self.wake()
 
-    async def _settle(self, record: SandboxRecord) -> None:
+    async def _settle(self, record: SandboxRecord, before: LastWord) -> None:
         """One that ran when its scheduler died. With bubblewrap it died as well; a container went on until it was found, or its end."""
         around, now = self._around, self._around.clock()
-        rows = await around.store.read("SELECT max(at) AS last FROM events")
-        last = max(filter(None, (time_from(rows[0]["last"]), record.seen_at)), default=now)
-        ended = now if record.engine == "docker" else min(last, now)
+        ended = before.then(now) if record.engine == "docker" else max(before.at, record.seen_at or before.at)
         started = record.started_at or ended
         end = record_limits(record).end
         record.published = _published(record, now)
         record.cost = cost_of(cap=record.cap, rate=record.rate, started_at=started, ended_at=ended, end=end)
         record.phase, record.reason, record.message = "Failed", "InfrastructureFailure", _LOST
-        record.ended_at, record.idle_since, record.commands = min(max(started, ended), started + end), None, 0
+        record.ended_at, record.idle_since, record.commands = min(max(started, ended), started + end, max(started, now)), None, 0
         booked = around.budgets.of(Work.of(record.metadata)).charged(compute=record.cost)
         await around.store.commit([*booked, *told(record, now)])
         _log.warning("sandbox %s: %s", record.name, _LOST)

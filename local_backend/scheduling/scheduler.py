@@ -20,8 +20,9 @@ from local_backend.models.served import ModelDoor, OpenDoor
 from local_backend.scheduling.assessment import rests_interrupted
 from local_backend.scheduling.endings import StopOrder
 from local_backend.scheduling.group_engine import GroupEngine
-from local_backend.scheduling.recovery import clock_set_back, settle_left_over
+from local_backend.scheduling.recovery import settle_left_over
 from local_backend.scheduling.surroundings import Services, StartGrader
+from local_backend.storage.last_word import LastWord
 from local_backend.storage.records import GroupRecord, RunRecord, TaskRow
 from local_backend.storage.store import Store
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -81,20 +82,19 @@ class Scheduler:
         """The groups at work here."""
         return list(self._tasks)
 
-    async def open(self) -> None:
+    async def open(self, before: LastWord) -> None:
         """Settle what an earlier scheduler left open."""
         await self.budgets.load()
         rows = await self._store.read("SELECT coalesce(max(seq), 0) AS last FROM runs")
         self._last_seq = rows[0]["last"]
-        back = await clock_set_back(self._store, self._clock())
         left = await self._store.read(
             "SELECT name FROM groups WHERE name IN (SELECT group_name FROM runs WHERE phase IN ('Running', 'Grading') OR in_flight > 0)"
             " OR (? AND deadline_at IS NOT NULL AND ended_at IS NULL)",
-            (bool(back),),
+            (bool(before.clock_back),),
         )
         for row in left:
             books = await self._load_books(row["name"])
-            statements = await settle_left_over(books, clock_back=back)
+            statements = await settle_left_over(books, before)
             if not books.group.phase.at_rest:
                 rests_interrupted(books)
             await self._store.commit([*statements, *books.group_told()])
@@ -263,7 +263,7 @@ class Scheduler:
 
     async def _interrupt(self, name: str, why: str) -> None:
         books = await self._load_books(name)
-        statements = await settle_left_over(books)
+        statements = await settle_left_over(books, LastWord(self._clock()))
         books.group.phase, books.group.reason, books.group.message = GroupPhase.INTERRUPTED, Reason.INTERRUPTED, why
         await self._store.commit([*statements, *books.group_told()])
 

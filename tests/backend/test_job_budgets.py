@@ -232,3 +232,27 @@ async def test_a_budget_of_all_time_begins_at_nothing_where_it_is_made_while_a_j
         assert 0 <= await spent(backend) <= (await now(backend)).cost_usd
     async with costly.backend(role="look") as looker:
         assert 0 <= await spent(looker) <= (await now(looker)).cost_usd
+
+
+@pytest.mark.parametrize("back", [timedelta(hours=3), timedelta(days=40)])
+async def test_a_job_counts_on_under_its_budget_where_the_clock_is_set_back_while_no_scheduler_runs(
+    costly: Place, server: ModelServer, back: timedelta
+) -> None:
+    async with costly.backend() as backend:
+        await launch(costly, backend, budget("1000.00", action="Notify"), budget("1000.00", "all", period="Total"))
+        await launch(costly, backend, job())
+        await until_job(backend, lambda status: status.phase == "Running")
+    costly.clock.ahead -= back
+    async with costly.backend() as backend:
+        found = await now(backend)
+        assert found.started_at is not None
+        assert found.started_at <= costly.clock()
+        costly.clock.ahead += timedelta(minutes=10)
+        assert min(await spent(backend), await spent(backend, "all")) >= 10, "it goes on, at a dollar a minute"
+        await backend.act(Kill(kind="Job", name="loop"))
+        cost = (await now(backend)).cost_usd
+        assert cost > 0
+        for name in ("month", "all"):
+            await paid(backend, cost, name)
+    async with costly.backend(role="look") as looker:
+        assert [await spent(looker, name) for name in ("month", "all")] == [cost, cost]

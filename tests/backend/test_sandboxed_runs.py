@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -228,7 +229,9 @@ async def test_what_no_engine_here_can_give_is_refused_at_apply(place: Place, se
     assert "L4" in refused.value.detail
 
 
-async def test_after_kill_9_the_work_in_a_sandbox_is_lost_and_nothing_else(place: Place, server: ModelServer) -> None:
+@pytest.mark.parametrize("set_back", [timedelta(), timedelta(days=3)])
+async def test_after_kill_9_the_work_in_a_sandbox_is_lost_and_nothing_else(place: Place, server: ModelServer, set_back: timedelta) -> None:
+    """Nor is its time unpaid where the clock is set back before the next scheduler comes."""
     held = asyncio.Event()
 
     async def second(seen: Seen) -> web.Response:
@@ -241,9 +244,10 @@ async def test_after_kill_9_the_work_in_a_sandbox_is_lost_and_nothing_else(place
         await held.wait()
         process.send_signal(signal.SIGKILL)
         await process.wait()
+    place.clock.ahead -= set_back
     plays(server, [asks(("submit", {"answer": "1"}))])
     async with place.backend() as backend:
-        await backend.desk.reap()
+        await backend.reap_sandboxes()
         assert [each for each in await backend.sandboxes() if each.workspace == str(place.home)] == []
         found = await at_rest(backend)
         told = await run_status(backend, "campaign-c001")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -296,6 +297,22 @@ async def test_a_scheduler_that_ends_in_order_keeps_the_files_and_says_why(any_p
         assert (over.phase, over.reason, over.files_kept) == ("Stopped", "Interrupted", True)
         assert await kept(backend, "work") == b"work\n"
         assert [each for each in await backend.sandboxes() if each.mine] == []
+
+
+@pytest.mark.parametrize("set_back", [timedelta(), timedelta(days=3)])
+async def test_one_whose_scheduler_was_killed_is_paid_up_to_what_is_known_by_whatever_clock(place: Place, set_back: timedelta) -> None:
+    """And not up to when the next scheduler comes: with bubblewrap it ended with its own."""
+    async with place.backend() as backend:
+        await started(place, backend)
+        await shell(backend, "sleep 0.3")
+        ran = (await until(backend, lambda status: status.commands == 0)).cost_usd
+    with closing(sqlite3.connect(place.home / "nodus.db")) as connection, connection:  # As a kill -9 leaves it.
+        connection.execute("UPDATE sandboxes SET phase = 'Running', reason = NULL, ended_at = NULL, cost = 0")
+    place.clock.ahead += timedelta(hours=2) - set_back
+    async with place.backend() as backend:
+        over = await status_of(backend)
+        assert (over.phase, over.reason) == ("Failed", "InfrastructureFailure")
+        assert 0 < ran <= over.cost_usd < Decimal(36), "the two hours since are not its"
 
 
 async def test_one_that_has_not_started_is_the_next_schedulers(place: Place) -> None:

@@ -6,7 +6,6 @@ What it is asked to do it does here; who asks, and how the answer is kept, is it
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter

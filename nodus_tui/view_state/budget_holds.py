@@ -48,8 +48,8 @@ def held_by(budget: Budget, all_held: Iterable[Held]) -> tuple[Held, ...]:
     return tuple(each for each in all_held if budget.spec.scope.covers(each.metadata))
 
 
-def held_line(holds: Sequence[Held]) -> Line:
-    """`stops 2 groups: red, blue · 1 job: train`; empty where it stops nothing that is known."""
+def holds_parts(holds: Sequence[Held]) -> list[Line]:
+    """`2 groups: red, blue` and `1 job: train`."""
     parts = []
     for word in dict.fromkeys(_WORDS.values()):
         names = [each.name for each in holds if each.word == word]
@@ -57,4 +57,10 @@ def held_line(holds: Sequence[Held]) -> Line:
             plural = word if len(names) == 1 else f"{word}es" if word.endswith("x") else f"{word}s"
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             parts.append(line(Span(f"{len(names):,} {plural}", Tone.WARN), muted(": "), f"{', '.join(names[:_NAMED])}{more}"))
+    return parts
+
+
+def held_line(holds: Sequence[Held]) -> Line:
+    """`stops 2 groups: red, blue · 1 job: train`; empty where it stops nothing that is known."""
+    parts = holds_parts(holds)
     return (*line("stops "), *joined(parts)) if parts else ()

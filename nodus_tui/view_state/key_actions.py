@@ -171,6 +171,9 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("kill", ("x",), "kill", "Kill what is selected, after a question.", _ENDABLE, changes=True),
     KeyAction("extend", ("e",), "extend", "Give what is selected a higher cap.", (*_CAMPAIGN, *_SWEEPS, *_JOBS), changes=True),
     KeyAction(
+        "raise_limit", ("e",), "raise limit", "Give the selected budget a higher limit, after a question.", (View.BUDGETS,), changes=True
+    ),
+    KeyAction(
         "retry",
         ("r",),
         "retry",

@@ -2,5 +2,5 @@
 
 ON_MANY = ("kill", "extend", "retry")
 """Actions that mean all rows that are picked."""
-ON_A_ROW = frozenset({*ON_MANY, "delete", "open", "pick", "shell", "extend_waiting", "pause_sweep"})
+ON_A_ROW = frozenset({*ON_MANY, "delete", "open", "pick", "shell", "extend_waiting", "pause_sweep", "raise_limit"})
 """Actions that do nothing in a table without rows."""

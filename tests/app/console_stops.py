@@ -196,6 +196,7 @@ STOPS: dict[str, Stop] = {
     "gpus, lost": Stop(gpu_world, ("d", "end"), View.GPUS, once=True),
     "gpus, none": Stop(bare_world, ("d",), View.GPUS),
     "budgets": Stop(budget_world, ("B", "j", "j"), View.BUDGETS),
+    "budgets, raise": Stop(budget_world, ("B", "j", "e", "enter"), View.BUDGETS, once=True),
     "sandboxes": Stop(box_world, ("b", "j"), View.SANDBOXES),
     "sandboxes, of runs": Stop(box_world, ("b", "tab"), View.SANDBOXES, once=True),
     "sandboxes, none": Stop(bare_world, ("b",), View.SANDBOXES, once=True),

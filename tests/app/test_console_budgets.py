@@ -10,6 +10,7 @@ from job_records import job
 from scripted_backend import UNREACHABLE, ScriptedBackend
 
 from nodus_tui.app import NodusApp
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.events import Event, EventBatch
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.meta import Resource
@@ -83,7 +84,7 @@ async def test_a_budget_that_blocks_says_what_it_stops_and_what_lets_that_go_on(
     async with console(backend, size=(120, 30)) as (app, pilot):
         await press(app, pilot, "B", "slash", *blocking, "enter")
         assert "stops 1 group: red · 1 job: train" in words_of(app)
-        assert "A higher limit lets that go on: F lists spec files; applying its spec changes it." in words_of(app)
+        assert "A higher limit lets that go on: e raises it." in words_of(app)
 
 
 async def test_a_threshold_is_told_once_in_whatever_view_is_open() -> None:
@@ -135,3 +136,41 @@ async def test_a_command_in_a_budget_is_text() -> None:
         await press(app, pilot, "B")
         assert "\x1b" not in wire_text(app)
         assert "[red]␛[2J" in screen_text(app)
+
+
+async def test_a_limit_is_raised_after_a_question_that_says_what_goes_on_again() -> None:
+    backend = world()
+    stopped = group("stopped", phase=GroupPhase.STALLED, reason=Reason.BUDGET_EXCEEDED, pending=9)
+    backend.groups["stopped"] = stopped.model_copy(update={"metadata": stopped.metadata.model_copy(update={"project": "trial"})})
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "B", "slash", *"trial", "enter")
+        assert "e raise limit" in words_of(app)
+        assert "A higher limit lets that go on: e raises it." in words_of(app)
+        await press(app, pilot, "e")
+        assert "$0.05 in all is the limit; $0.05 is spent." in words_of(app)
+        await press(app, pilot, "enter")
+        assert "Raise the limit of budget trial to $0.10?" in words_of(app)
+        assert "Goes on again: 1 group: stopped, with 9 cases that have not ended" in words_of(app)
+        await press(app, pilot, "enter")
+        assert "Nothing was done." in words_of(app), "Cancel is chosen at first"
+        assert backend.applied == []
+        await press(app, pilot, "e", "enter", "tab", "enter")
+        assert "✓ trial has a limit of $0.10 now." in words_of(app)
+        (applied,) = backend.applied
+        (document,) = applied
+        assert document.resource.to_document()["spec"]["limitUSD"] == "0.10"
+        await press(app, pilot, "U")
+        assert "cannot be undone" in words_of(app)
+
+
+async def test_a_limit_that_cannot_be_raised_says_why_and_a_viewer_raises_none() -> None:
+    backend = world()
+    backend.refuse = NodusError(ErrorCode.CONFLICT, "somebody deleted it")
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "B", "e", "enter", "tab", "enter")
+        assert "! somebody deleted it" in words_of(app)
+    backend.role = "viewer"
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "B", "e")
+        assert "raise limit" not in words_of(app)
+        assert "You look on as a viewer" in words_of(app)

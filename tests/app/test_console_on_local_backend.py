@@ -122,3 +122,21 @@ async def test_an_agent_with_tools_is_read_and_its_file_fetched(tmp_path: Path, 
             await press(app, pilot, "enter")
             await until(app, pilot, lambda: "Saved" in screen_text(app), "the file")
     assert (tmp_path / "answer.txt").read_text() == "42"
+
+
+async def test_a_budget_that_blocks_is_raised_in_its_view(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(CONFIGURATION, encoding="utf-8")
+    budget = 'apiVersion: nodus.dev/v1\nkind: Budget\nmetadata: {name: small}\nspec: {limitUSD: "0.0001"}\n---\n'
+    spec = budget + SPEC.replace('"0.06"', '"2.00"').replace("tasks: 8", "tasks: 2")
+    async with await open_backend(BackendOptions(home=tmp_path / "home", config=config, role="work")) as backend:
+        await backend.apply(load_specs([SpecSource("sums.yaml", spec.encode())]))
+        app = NodusApp(backend, state_folder=tmp_path)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app, pilot, lambda: "1 budget blocks" in screen_text(app), "the budget blocks")
+            await press(app, pilot, "B")
+            await until(app, pilot, lambda: "stops 1 group: sums" in screen_text(app), "the group that it stops")
+            await press(app, pilot, "e", "end", "ctrl+u", "5", "enter")
+            assert "Goes on again: 1 group: sums, with 2 cases that have not ended" in screen_text(app)
+            await press(app, pilot, "tab", "enter")
+            await until(app, pilot, lambda: "/$5.00" in screen_text(app) and "1 open" in screen_text(app), "it blocks no more")

@@ -10,6 +10,7 @@ from contract_examples import AGENT, GROUP, RUN
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.spec_loading.files import STDIN, read_sources
 from nodus_tui.contract.spec_loading.loader import load_specs
+from nodus_tui.contract.spec_loading.packing import pack_bundle, unpack_bundle
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
 
 
@@ -129,3 +130,13 @@ def test_standard_input_that_cannot_be_read_is_told():
     with pytest.raises(NodusError) as caught:
         load_specs(read_sources(["-"], Broken()))
     assert [fault.message for fault in caught.value.faults] == ["standard input cannot be read: Input/output error"]
+
+
+def test_from_a_folder_whose_name_is_not_utf8_all_is_applied_that_needs_no_folder(tmp_path):
+    for name, kept in ((b"latin-\xe9", False), ("utf-8-é".encode(), True)):
+        folder = tmp_path / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "agent.yaml").write_text(AGENT)
+        (document,) = unpack_bundle(pack_bundle(load_specs(read_sources([str(folder / "agent.yaml")], io.BytesIO()))))
+        assert document.resource.name == "worker"
+        assert document.folder == (folder if kept else None)

@@ -28,10 +28,20 @@ def _packed(document: LoadedDocument) -> dict[str, Any]:
         "document": document.resource.to_document(),
         "file": document.file,
         "index": document.index,
-        "folder": str(document.folder.absolute()) if document.folder else None,
+        "folder": _folder(document.folder),
         "positions": [[list(path), place.line, place.column] for path, place in document.positions.items()],
         "standIns": [list(path) for path in sorted(document.stand_ins, key=str)],
     }
+
+
+def _folder(folder: Path | None) -> str | None:
+    """Where relative paths start; nowhere where the folder's name is no UTF-8, which no text of JSON and of the database holds."""
+    path = str(folder.absolute()) if folder else ""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return None
+    return path or None
 
 
 def unpack_bundle(text: str | bytes) -> SpecBundle:

@@ -6,16 +6,21 @@ the same are told in one row behind the first few. That row unfolds.
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from nodus_tui.contract.events import Event
-from nodus_tui.contract.phases import GroupPhase, RunPhase
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.any_job import AnyJob
+from nodus_tui.view_state.budget_holds import frees_at
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import run_after
@@ -26,10 +31,10 @@ from nodus_tui.view_state.queue_runs import GroupRuns
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.waiting import (
-    UNKNOWN,
     Waiter,
     When,
     bundle_of,
+    foreseen,
     waiter_of_box,
     waiter_of_group,
     waiter_of_job,
@@ -44,13 +49,15 @@ FOLD_FROM = 6
 FOLD_SHOWN = 3
 """The first of them, which are told by themselves all the same."""
 
-_OTHERS = frozenset({"AgentGroup", "Job", "TrainingJob", "Sandbox", "Sweep"})
+_OTHERS = frozenset({"AgentGroup", "Job", "TrainingJob", "Sandbox", "Sweep", "Budget"})
 
 
 class QueueState:
     """What waits. The rows of other kinds are those of their own views' states."""
 
-    def __init__(self, groups: Rows[AgentGroup], jobs: Rows[AnyJob], boxes: Rows[Sandbox], sweeps: Rows[Sweep]) -> None:
+    def __init__(
+        self, groups: Rows[AgentGroup], jobs: Rows[AnyJob], boxes: Rows[Sandbox], sweeps: Rows[Sweep], budgets: Rows[Budget]
+    ) -> None:
         self.rows: Rows[Waiter] = Rows(QUEUE_COLUMNS, sort="until", searchable=searchable_waiter, asks=("state", "cost"))
         self.loaded = False
         self.only_group = ""
@@ -59,7 +66,7 @@ class QueueState:
         """Bundles that are told run by run."""
         self.reasons: Counter[str] = Counter()
         """How many wait for what, all that is shown counted."""
-        self._groups, self._jobs, self._boxes, self._sweeps = groups, jobs, boxes, sweeps
+        self._groups, self._jobs, self._boxes, self._sweeps, self._budgets = groups, jobs, boxes, sweeps, budgets
         self._runs: dict[str, GroupRuns] = {}
         self._group_of: dict[str, str] = {}
         self._questions = Questions()
@@ -200,8 +207,7 @@ class QueueState:
 
         def waiter(order: Order, bundle: str) -> Waiter:
             ahead = runs.place_in_line(order)
-            start = starts[ahead] if ahead is not None else None
-            when = UNKNOWN if start is None else When("Forecast", now + timedelta(seconds=start))
+            when = foreseen(now, starts[ahead] if ahead is not None else None)
             return waiter_of_run(runs.run(order[2]), stalled=stalled, start=when, ahead=ahead, bundle=bundle)
 
         made: list[Waiter] = []
@@ -228,10 +234,19 @@ class QueueState:
             )
             yield from (row for row in rows if row is not None)
 
+    def _with_month(self, waiter: Waiter) -> Waiter:
+        """The row with the end of the month that lets it go on by itself, where budgets hold it that begin anew then."""
+        if waiter.reason != Reason.BUDGET_EXCEEDED or waiter.end.at is not None:
+            return waiter
+        places: dict[str, Rows[Any]] = {"AgentRun": self._groups, "AgentGroup": self._groups, "Sandbox": self._boxes, "Sweep": self._sweeps}
+        held: Resource | None = places.get(waiter.kind, self._jobs).find(waiter.group or waiter.name)
+        at = frees_at(held.metadata, self._budgets.items()) if held is not None else None
+        return waiter if at is None else replace(waiter, end=When("AtLatest", at), last=None)
+
     def _put(self, wanted: Iterable[Waiter]) -> None:
         self.reasons.clear()
         here = set()
-        for waiter in wanted:
+        for waiter in map(self._with_month, wanted):
             here.add(waiter.key)
             self.reasons[waiter.wants] += waiter.count
             if self.rows.find(waiter.key) != waiter:

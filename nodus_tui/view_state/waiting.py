@@ -97,6 +97,15 @@ def when_of(until: datetime | None, kind: UntilKind, other: When = UNKNOWN) -> W
     return other if until is None else When(kind, until)
 
 
+_FARTHEST = timedelta(days=36_525)
+"""A century: what would come later than that is a pace gone wrong, as by a clock that was set while a run went, and no forecast."""
+
+
+def foreseen(now: datetime, seconds: float | None) -> When:
+    """What comes in so many seconds, as far as a calendar and a person care; unknown without any, and beyond that."""
+    return When("Forecast", now + timedelta(seconds=seconds)) if seconds is not None and seconds <= _FARTHEST.total_seconds() else UNKNOWN
+
+
 _SOON = timedelta(seconds=10)
 """A forecast that is nearer than this is told as `soon`: nobody knows it that well."""
 

@@ -15,7 +15,7 @@ from nodus_tui.view_state.figures import NOTHING, exact_span_text, forecast_text
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.group_load import load_of
 from nodus_tui.view_state.rows import Rows
-from nodus_tui.view_state.waiting import UNKNOWN, When, when_text
+from nodus_tui.view_state.waiting import UNKNOWN, When, foreseen, when_text
 
 SHOWN = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)
 """The values of maxActive that are told as far as a group has so many runs left; its own and those that a person adds beside them."""
@@ -55,7 +55,7 @@ class WhatIfRow:
     @property
     def end(self) -> datetime | None:
         """When the last run ends."""
-        return None if self.forecast.seconds is None else self.made_at + timedelta(seconds=self.forecast.seconds)
+        return foreseen(self.made_at, self.forecast.seconds).at
 
     @property
     def sooner(self) -> float | None:

@@ -162,3 +162,11 @@ def test_where_nothing_goes_and_nothing_can_start_no_end_is_foretold() -> None:
     first, second = (plain(each) for each in row_words(row, NOW))
     assert first == "Nothing goes, and none of the 13 in line can start, whatever maxActive is: the cap has no room for one."
     assert second == "A higher cap of the group lets them start."
+
+
+def test_a_pace_of_a_clock_that_was_set_foresees_no_moment() -> None:
+    made = state(busy(mean_run_seconds=1e11))
+    row = made.rows.item("1")
+    assert row.end is None
+    assert plain(WHAT_IF_COLUMNS[1].cell(row, NOW)) == "unknown"
+    assert row_words(row, NOW)

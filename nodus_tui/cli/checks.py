@@ -53,7 +53,7 @@ class Check(ContractModel):
 
 def local_checks() -> list[Check]:
     """Every check that needs no backend, in the order of their dependence."""
-    return [_python(), _packages(), *_workspace(), _configuration(), _open_files(), _local_model(), _reasoning_gym(), _terminal()]
+    return [_python(), _packages(), *_workspace(), *_configuration(), _open_files(), _local_model(), _reasoning_gym(), _terminal()]
 
 
 def client_checks() -> list[Check]:
@@ -116,7 +116,8 @@ def _wal(scratch: Path) -> Check:
     return Check(check="sqlite", level=Level.OK, message=f"SQLite {sqlite3.sqlite_version}, write-ahead log works")
 
 
-def _configuration() -> Check:
+def _configuration() -> list[Check]:
+    from nodus_tui.cli.checks_servers import server_checks  # noqa: PLC0415 - and with it the configuration's model
     from nodus_tui.console_settings import console_findings  # noqa: PLC0415 - and with it the console's keys and columns
     from nodus_tui.contract.spec_loading.loader import load_configuration  # noqa: PLC0415 - YAML is loaded when it is read
 
@@ -124,20 +125,17 @@ def _configuration() -> Check:
         path = config_path()
         if path is None:
             text = f"none ({expected_config_path()} does not exist): built-in model families and default rates"
-            return Check(check="configuration", level=Level.OK, message=text)
+            return [Check(check="configuration", level=Level.OK, message=text)]
         loaded = load_configuration(str(path), read_regular(path), also=console_findings)
     except NodusError as error:
         text = "; ".join(fault.sentence() for fault in error.faults) or error.detail
-        return Check(check="configuration", level=Level.FAIL, message=text, remedy="correct it; `nodus-tui schema config` is its schema")
+        return [Check(check="configuration", level=Level.FAIL, message=text, remedy="correct it; `nodus-tui schema config` is its schema")]
     except OSError as error:
-        return Check(
-            check="configuration",
-            level=Level.FAIL,
-            message=f"it cannot be read: {error}",
-            remedy="make it readable, or correct NODUS_CONFIG",
-        )
+        remedy = "make it readable, or correct NODUS_CONFIG"
+        return [Check(check="configuration", level=Level.FAIL, message=f"it cannot be read: {error}", remedy=remedy)]
     count = len(loaded.models)
-    return Check(check="configuration", level=Level.OK, message=f"{path}: {count} model famil{'ies' if count != 1 else 'y'}")
+    read = Check(check="configuration", level=Level.OK, message=f"{path}: {count} model famil{'ies' if count != 1 else 'y'}")
+    return [read, *server_checks(loaded.models)]
 
 
 def _open_files() -> Check:

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -218,6 +219,19 @@ def test_doctor_tells_what_to_do(nodus: Nodus, workspace: Workspace) -> None:
     assert failed.exit_code == 4
     assert "config.yaml:1:" in failed.stdout
     assert "→" in failed.stdout
+
+
+def test_doctor_says_where_nobody_serves_a_model_of_this_machine(nodus: Nodus, workspace: Workspace) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there, socket.create_server(("127.0.0.1", 0)) as gone:
+        up, down = (f"http://127.0.0.1:{each.getsockname()[1]}/v1" for each in (there, gone))
+        gone.close()
+        entries = {"up": up, "down": down, "again": down, "far": "http://gpu-box.example:8000/v1"}
+        models = [{"family": family, "provider": "openai", "name": "m", "baseURL": url, "price": "free"} for family, url in entries.items()]
+        workspace.config.write_text(json.dumps({"models": models}), encoding="utf-8")
+        told = nodus("doctor", "--json")
+    checks = {each["check"]: each for each in json.loads(told.stdout)["checks"] if each["check"].startswith("model server")}
+    assert {name: each["level"] for name, each in checks.items()} == {"model server up": "ok", "model servers down, again": "warn"}
+    assert f"nobody listens at {down} (Connection refused)" in checks["model servers down, again"]["message"]
 
 
 def test_doctor_tells_of_a_missing_key_once_and_breaks_its_lines_at_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,13 +103,22 @@ def _settled(results: GroupResults) -> int:
 
 
 def _short(results: GroupResults, what: str, *, ended_stalled: bool) -> Judgement:
-    causes = tuple(
-        _cause(case, results.phase, ended_stalled=ended_stalled)
-        for case in results.results
-        if case.state not in {CaseState.SCORED, CaseState.ANSWERED}
-    )
+    missing = [case for case in results.results if case.state not in {CaseState.SCORED, CaseState.ANSWERED}]
+    causes = tuple(_cause(case, results.phase, ended_stalled=ended_stalled) for case in missing)
     told = unscored_words(unscored_reasons(results))
-    return Judgement(gravest(causes) if causes else Exit.GATE, (f"{results.group}: {what}" + (f" ({told})" if told else ""),))
+    sentence = f"{results.group}: {what}" + (f" ({told})" if told else "")
+    return Judgement(gravest(causes) if causes else Exit.GATE, (sentence, *_what_broke(results, missing)))
+
+
+def _what_broke(results: GroupResults, missing: Sequence[CaseResult]) -> tuple[str, ...]:
+    """The commonest words of what the infrastructure broke, whole: a table may have no room for them. Empty where nothing broke."""
+    words = Counter(case.message for case in missing if case.reason is Reason.INFRASTRUCTURE_FAILURE and case.message)
+    if not words:
+        return ()
+    message, count = words.most_common(1)[0]
+    times = f", {count} times" if count > 1 else ""
+    again = f"; `nodus-tui retry {results.group}` tries again" if results.phase.ended else ""
+    return (f"{results.group}: {message.rstrip('.')}{times}{again}",)
 
 
 def _cause(case: CaseResult, phase: GroupPhase, *, ended_stalled: bool) -> Exit:

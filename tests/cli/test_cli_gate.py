@@ -44,6 +44,19 @@ def test_an_unscored_case_is_told_by_its_cause_even_beside_a_perfect_pass_rate(r
     assert f"1 {reason.value}" in judgement.sentences[0]
 
 
+def test_what_broke_is_told_in_its_own_words_and_how_to_try_again() -> None:
+    broken = [unscored(each, Reason.INFRASTRUCTURE_FAILURE, message="localhost:8000 could not be reached") for each in (1, 2)]
+    other = unscored(3, Reason.INFRASTRUCTURE_FAILURE, message="the grader died")
+    assert judge(results([case(0), *broken, other]), NO_GATE).sentences == (
+        "hello: 3 of 4 cases are not scored (3 InfrastructureFailure)",
+        "hello: localhost:8000 could not be reached, 2 times; `nodus-tui retry hello` tries again",
+    )
+    at_work = judge(results([case(0), other], phase=GroupPhase.RUNNING), NO_GATE)
+    assert at_work.sentences[1:] == ("hello: the grader died",)
+    killed = judge(results([case(0), unscored(1, Reason.KILLED, message="killed by ann")]), NO_GATE)
+    assert len(killed.sentences) == 1
+
+
 def test_coverage_that_was_allowed_for_lets_unscored_cases_pass() -> None:
     group = results([case(0), case(1), unscored(2, Reason.INFRASTRUCTURE_FAILURE)])
     assert judge(group, Gate(min_coverage=0.66)).code is Exit.DONE

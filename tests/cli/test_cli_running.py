@@ -190,6 +190,8 @@ def test_the_estimate_has_its_documented_names(workspace: Workspace, nodus: Nodu
     assert document["roomForAll"] is True
     assert document["casesSureToStart"] == 100
     assert document["halfWidth95"] == pytest.approx(0.098, abs=0.0005)
+    assert "100 min at 10 min a case, assumed: --minutes-per-case says otherwise" in nodus("estimate", "-f", spec).stdout
+    assert "at 10 min a case\n" in nodus("estimate", "-f", spec, "--minutes-per-case", "10").stdout
     both = nodus("estimate", "-f", spec, "-f", workspace.spec("other"), "--json")
     assert both.exit_code == 2, "two files that define the agent twice"
     both = nodus("estimate", "-f", spec, "-f", workspace.spec("other", agent="solver-2"), "--json")

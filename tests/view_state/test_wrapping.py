@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nodus_tui.cli.verbs.estimate import estimate_text
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.view_state.cells import Line, Span, Tone, line, line_width, muted, plain
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, plain
 from nodus_tui.view_state.estimates import Basis, estimate_lines
 from nodus_tui.view_state.spec_checks import cost_line
 from nodus_tui.view_state.wrapping import clipped, flowed, indent_of, wrapped
@@ -40,6 +40,28 @@ def test_a_wrapped_line_keeps_its_indent() -> None:
         "    shorter than the",
         "    estimate",
     ]
+
+
+def test_facts_are_parted_where_their_separators_stand() -> None:
+    facts = joined((line("simulated"), line("ended 14:00"), line("agent solver r1"), line("20 tasks, seed 7")))
+    assert texts(wrapped((facts,), 44)) == ["simulated · ended 14:00 · agent solver r1", "20 tasks, seed 7"]
+    assert texts(clipped((facts,), 44, 1)) == ["simulated · ended 14:00 · agent solver r1 …"]
+    labelled = (muted("cost     "), *facts)
+    assert texts(wrapped((labelled,), 34)) == ["cost     simulated · ended 14:00", "         agent solver r1", "         20 tasks, seed 7"]
+
+
+def test_a_sentence_among_facts_goes_on_behind_them() -> None:
+    facts = joined((line("its own cap"), line("a cap of $0.0823 lets it go on"), line("now")))
+    assert texts(wrapped((facts,), 30)) == ["its own cap · a cap of $0.0823", "lets it go on · now"]
+
+
+@given(st.lists(st.text(st.sampled_from("ab 1.$"), min_size=1, max_size=40), max_size=6), st.integers(4, 30), st.booleans())
+def test_no_word_of_a_fact_is_lost_and_no_line_too_wide(parts: list[str], width: int, labelled: bool) -> None:
+    facts = joined(line(part) for part in parts)
+    made = wrapped(((muted("it  "), *facts) if labelled else facts,), width)
+    assert all(line_width(each) <= width for each in made)
+    said = "".join("".join(texts(made)).split()).replace("·", "")
+    assert said == "".join(("it " * labelled + "".join(parts)).split())
 
 
 def test_what_is_left_out_is_told_behind_a_whole_word() -> None:
@@ -110,8 +132,8 @@ def test_an_estimate_tells_no_sandbox_time_of_runs_that_have_no_sandbox() -> Non
     shown = "\n".join(texts(estimate_lines(bare)))
     assert "none  the agent has no tools" in shown
     assert "$0.13" not in shown
-    assert "Sandbox cost" not in estimate_text(bare)
-    assert "$0.13 on CPU" in estimate_text(estimate("10"))
+    assert "Sandbox cost" not in estimate_text(bare, assumed=True)
+    assert "$0.13 on CPU" in estimate_text(estimate("10"), assumed=True)
 
 
 def test_a_long_row_of_an_estimate_goes_on_below_its_figures() -> None:
@@ -126,7 +148,7 @@ def test_room_for_all_is_not_told_where_no_run_could_make_a_call() -> None:
     shown = "\n".join(texts(estimate_lines(waits)))
     assert "! no run could make a call: each would wait at its own cap" in shown
     assert "room for every case" not in shown
-    assert "but none could make a call" in estimate_text(waits)
+    assert "but none could make a call" in estimate_text(waits, assumed=False)
     assert "each run would wait at its own cap" in plain(cost_line((waits,)))
 
 

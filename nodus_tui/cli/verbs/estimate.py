@@ -4,6 +4,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.options import FilesCommand, files_option, output_option
@@ -62,14 +63,15 @@ def command(files: tuple[str, ...], minutes_per_case: Decimal, output: str) -> i
     elif output == "yaml":
         emit(yaml_text(documents))
     else:
-        emit("\n\n".join(estimate_text(each) if isinstance(each, Estimate) else kind_text(each) for each in estimates))
+        assumed = click.get_current_context().get_parameter_source("minutes_per_case") is ParameterSource.DEFAULT
+        emit("\n\n".join(estimate_text(each, assumed=assumed) if isinstance(each, Estimate) else kind_text(each) for each in estimates))
     for sentence in refused:
         say(sentence)
     return 0
 
 
-def estimate_text(estimate: Estimate) -> str:
-    """One estimate for people."""
+def estimate_text(estimate: Estimate, *, assumed: bool) -> str:
+    """One estimate for people; `assumed` when nobody has said how long a case takes."""
     room = "yes" if estimate.room_for_all else f"no: {estimate.cases_sure_to_start} of {estimate.cases} are sure to start"
     if estimate.every_run_waits:
         room += " under the group's cap, but none could make a call: each would wait at its own cap"
@@ -85,7 +87,7 @@ def estimate_text(estimate: Estimate) -> str:
             ("Model ceiling", f"{display_usd(estimate.model_ceiling_usd)}, under a group cap of {display_usd(estimate.cap_usd)}"),
             ("Room for all", room),
             *_sandbox_pairs(estimate),
-            ("Wall clock", f"{_minutes(estimate.wall_clock_minutes)} as the spec says"),
+            ("Wall clock", f"{_minutes(estimate.wall_clock_minutes)} {_pace(estimate, assumed=assumed)}"),
             (
                 "By maxActive",
                 ", ".join(f"{active}: {number(minutes)} min" for active, minutes in estimate.wall_clock_by_max_active.items()),
@@ -104,6 +106,10 @@ def _sandbox_pairs(estimate: Estimate) -> list[tuple[str, str]]:
         ("Sandbox time", f"{number(estimate.sandbox_minutes)} min at {number(estimate.minutes_per_case)} min a case"),
         ("Sandbox cost", "\n".join(f"{display_usd(amount)} on {hardware}" for hardware, amount in estimate.sandbox_usd.items())),
     ]
+
+
+def _pace(estimate: Estimate, *, assumed: bool) -> str:
+    return f"at {number(estimate.minutes_per_case)} min a case" + (", assumed: --minutes-per-case says otherwise" if assumed else "")
 
 
 def _minutes(minutes: Decimal) -> str:

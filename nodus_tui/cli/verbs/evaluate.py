@@ -1,8 +1,11 @@
 """`evaluate`: the environment in which TrainingJobs score models: making it, and what is there."""
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -27,6 +30,8 @@ from nodus_tui.contract.evaluation import (
     requirements,
 )
 
+_WITH: Mapping[Purpose, str] = {"gpu": " and torch, a large download", "cpu": " and torch for processors", "api": " without torch"}
+
 
 @click.group("evaluate")
 def command() -> None:
@@ -48,16 +53,30 @@ def setup(purpose: Purpose | None, python: Path | None) -> int:
     It lies in the cache folder (NODUS_CACHE). An environment of your own is named by `evaluate: {python: PATH}` in the configuration.
     """
     folder, wanted = managed_folder(cache_path()), purpose or "gpu"
-    say(f"making {folder}: {HARNESS} {HARNESS_VERSION}; with torch this is a large download")
-    if not managed_python(cache_path()).is_file():
-        _run([str(python or sys.executable), "-m", "venv", str(folder)])
-    pip = [str(managed_python(cache_path())), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off", "--quiet"]
-    if wanted == "cpu":
-        # By itself: that index has little else, and all the rest would be asked of it too.
-        _run([*pip, "--no-deps", "--retries", "1", "--extra-index-url", CPU_WHEELS, TORCH])
-    _run([*pip, *requirements(wanted)])
+    say(f"making {folder}: {HARNESS} {HARNESS_VERSION}{_WITH[wanted]}; this takes some minutes")
+    with _alone(folder):
+        if not managed_python(cache_path()).is_file():
+            _run([str(python or sys.executable), "-m", "venv", str(folder)])
+        pip = [str(managed_python(cache_path())), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off", "--quiet"]
+        if wanted == "cpu":
+            # By itself: that index has little else, and all the rest would be asked of it too.
+            _run([*pip, "--no-deps", "--retries", "1", "--extra-index-url", CPU_WHEELS, TORCH])
+        _run([*pip, *requirements(wanted)])
     say("done; `nodus-tui evaluate status` says what is there")
     return Exit.DONE
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One at a time: two that install into one environment leave some of each behind."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another `nodus-tui evaluate setup` is making it already; this one waits for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _run(words: list[str]) -> None:

@@ -2,11 +2,12 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_workspace import Workspace
+from cli_workspace import COMMAND, Workspace
 from click.testing import Result
 
 import local_backend.demo
@@ -47,9 +48,21 @@ def test_the_simulated_campaign_ends_and_starts_anew_each_time(nodus: Nodus) -> 
 
 def test_the_user_s_own_workspace_is_left_alone(workspace: Workspace, nodus: Nodus) -> None:
     done = nodus("demo", "--simulated-only", "--small", "-q")
-    assert f"NODUS_HOME={workspace.home / 'demo'} nodus-tui get groups" in done.stderr, "where its own is"
+    assert f"NODUS_HOME={workspace.home / 'demo'} " in done.stderr, "where its own is"
+    assert done.stderr.rstrip().endswith(" get groups")
     assert not (workspace.home / "nodus.db").exists()
     assert json.loads(nodus("get", "groups", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_its_last_words_name_a_program_that_this_shell_finds(workspace: Workspace, on_path: bool) -> None:
+    folder = Path(COMMAND).parent
+    ways = [str(folder), "/usr/bin", "/bin"] if on_path else ["/usr/bin", "/bin"]
+    environ = {**workspace.environment, "PATH": os.pathsep.join(ways)}
+    done = subprocess.run([COMMAND, "demo", "--simulated-only", "--small", "-q"], env=environ, capture_output=True, text=True, check=True)
+    again = done.stderr.strip().rpartition(": ")[2]
+    shown = subprocess.run(["/bin/sh", "-c", again], env=environ, capture_output=True, text=True, check=True)
+    assert "Completed" in shown.stdout
 
 
 def test_without_the_local_model_it_says_how_to_get_it(nodus: Nodus, monkeypatch: pytest.MonkeyPatch) -> None:

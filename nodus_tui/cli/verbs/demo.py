@@ -1,8 +1,11 @@
 """`demo`: two campaigns at work, one of them on a real small model on this machine."""
 
 import asyncio
+import sys
 from decimal import Decimal
+from pathlib import Path
 from shlex import quote
+from shutil import which
 
 import click
 
@@ -61,11 +64,16 @@ def command(output: str, *, headless: bool, simulated_only: bool, small: bool, q
 
                 ended = run_console(_options(kit), starts_anew=True)
             if kit.campaigns:
-                look = f"NODUS_HOME={quote(str(kit.home))} nodus-tui get groups"
+                look = f"NODUS_HOME={quote(str(kit.home))} {quote(_this_program())} get groups"
                 say(f"the demonstration has a workspace of its own; to look at it again: {look}")
             return ended
         finally:
             runner.run(kit.aclose())
+
+
+def _this_program() -> str:
+    """How a shell finds this program: `scripts/demo` starts it from a folder that is on nobody's path."""
+    return "nodus-tui" if which("nodus-tui") else str(Path(sys.argv[0]).absolute())
 
 
 def _options(kit: DemoKit) -> BackendOptions:

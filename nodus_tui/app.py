@@ -127,7 +127,7 @@ class NodusApp(App[int], inherit_bindings=False):
             clock = backend.now if isinstance(backend, Replayed) else local_now
         self.clock = clock
         self.feed = LiveFeed(backend, clock=clock, changed=self._data_changed, keys_first=self._key_gate.free)
-        memory = ConsoleMemory(state_folder)
+        memory, url = ConsoleMemory(state_folder), chosen_way().url
         self.services = Services(
             backend=backend,
             feed=self.feed,
@@ -135,7 +135,7 @@ class NodusApp(App[int], inherit_bindings=False):
             author=_login_name(),
             copy_file=None if in_browser else (state_folder or Path.home()) / "copied.txt",
             folder=Path.cwd(),
-            whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=self.work.linked),
+            whose_work=lambda: "" if isinstance(backend, Replayed) else whose_work(self.info, linked=self.work.linked, url=url),
             sandboxes=lambda: self.info.sandboxes_running if self.info is not None else 0,
             tables=TableMemory(self.settings, memory),
             situation=self.situation,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.text import safe_text
@@ -18,10 +19,17 @@ class Going:
     jobs: tuple[str, ...]
 
 
-def whose_work(info: BackendInfo | None, *, linked: bool) -> str:
-    """Who does the work, as the status line says it. It agrees with what leaving does: only in the first case something stops."""
+def whose_work(info: BackendInfo | None, *, linked: bool, url: str = "") -> str:
+    """Who does the work, as the status line says it. It agrees with what leaving does: only in the first case something stops.
+
+    `url` is the API of another machine: who looks at several never takes one for the other.
+    """
     if info is None:
         return ""
+    if url:
+        host = safe_text(urlsplit(url).netloc.rpartition("@")[2])
+        working = info.scheduling or info.scheduler_elsewhere
+        return f"work goes on at {host} without this window" if working else f"nobody does the work at {host}"
     if info.scheduling:
         return "this window does the work"
     if info.scheduler_elsewhere:

@@ -23,6 +23,7 @@ from nodus_tui.view_state.figures import age_text, clock_text
 from nodus_tui.view_state.key_actions import Situation, View, action_by_id, every_action_of, key_words, opened_view, refusal
 from nodus_tui.view_state.playback_words import playback_line
 from nodus_tui.view_state.views import Trait, destination, views_with
+from nodus_tui.view_state.words import BY_ITSELF
 from nodus_tui.view_state.wrapping import clipped, wrapped
 from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
 from nodus_tui.widgets.line_table import LineTable
@@ -262,6 +263,10 @@ class ViewScreen(WholeFrames[None]):
         """The key of an action as the person has it, and what it does; a click on it does it. Nothing for who may not do it from there."""
         key = self.key_offered(action_id)
         return hint(key, words, f"do('{action_id}')") if key else ()
+
+    def asked_again(self) -> str:
+        """What becomes of what cannot be read. A recording never holds more: of one nothing is said."""
+        return "" if self.services.situation().recording else BY_ITSELF
 
     def unanswered(self) -> tuple[Line, ...]:
         """What stands in place of what is not known, while the backend does not answer: why is told below. Nothing while it answers."""

@@ -87,7 +87,7 @@ class JobScreen(ViewScreen):
     def status_parts(self) -> tuple[Line, ...]:
         """Whether the log goes on."""
         if self._problem:
-            return (line(Span(f"! {unread('What follows', self._problem)}", Tone.WARN)),) if self.tail.read else ()
+            return (line(Span(f"! {unread('What follows', self._problem, self.asked_again())}", Tone.WARN)),) if self.tail.read else ()
         following = self.part("log", TextPane).at_end
         words = "the log is whole" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
         return (line(muted(words)),)
@@ -114,7 +114,9 @@ class JobScreen(ViewScreen):
         pane.follow = True
         lines = self.tail.lines(pane.text_width)
         if not lines and self._problem:
-            lines = wrapped(self.unanswered() or (line(Span(f"! {unread('The log', self._problem)}", Tone.BAD)),), pane.text_width)
+            lines = wrapped(
+                self.unanswered() or (line(Span(f"! {unread('The log', self._problem, self.asked_again())}", Tone.BAD)),), pane.text_width
+            )
         elif not lines:
             words = "Nothing was written." if self.tail.ended else "Nothing is written yet." if self.tail.read else "Reading the log…"
             lines = wrapped((line(muted(words)),), pane.text_width)

@@ -149,11 +149,17 @@ class RunScreen(ViewScreen):
             lambda width: clipped(self.state.facts(width, now, successor=successor, notional=notional), width, most),
         )
         self._show_talk()
-        self.calls.show_empty((line(muted("No model call yet.")),))
+        self.calls.show_empty((line(muted(self._no_calls())),))
         self.calls.show(now)
         if self.state.wants_transcript() and not self._fetching:
             self._fetching = True
             self.run_worker(self._fetch(), exit_on_error=True)
+
+    def _no_calls(self) -> str:
+        """Why no call is listed: calls come with the conversation."""
+        if self.state.transcript is None:
+            return "Known with the conversation." if self._problem else "Reading the calls…"
+        return "No model call yet." if self.state.moving() else "No model call."
 
     def _show_talk(self) -> None:
         pane = self.reader.pane
@@ -168,7 +174,7 @@ class RunScreen(ViewScreen):
     def _instead(self) -> tuple[Line, ...]:
         """What stands where the conversation would be."""
         if self._problem:
-            return self.unanswered() or (line(Span(f"! {unread('The conversation', self._problem)}", Tone.BAD)),)
+            return self.unanswered() or (line(Span(f"! {unread('The conversation', self._problem, self.asked_again())}", Tone.BAD)),)
         if self.state.run is None and self.group.loaded:
             return (line(f"There is no run {self.state.name} any more. ", *self.hint("back", " goes back.")),)
         if self.state.transcript is None:

@@ -37,8 +37,10 @@ HELD_UP = TimeKind("held up otherwise", "held up", "!", Tone.WARN)
 AT_REST = TimeKind("at rest", "at rest", "‖", Tone.WARN)
 OTHER = TimeKind("other", "other", "░", Tone.MUTED)
 """Between the steps: the scheduler's own work, and waiting for a place among the provider's calls."""
+WORK = TimeKind("model and tools", "work", "░", Tone.INFO)
+"""Of a run whose conversation is not known: what is model, what tools and what other time is told there alone."""
 
-TIME_KINDS = (QUEUE, PREPARATION, MODEL, RATE_LIMIT, TOOLS, GRADING, HELD_UP, AT_REST, OTHER)
+TIME_KINDS = (QUEUE, PREPARATION, MODEL, WORK, RATE_LIMIT, TOOLS, GRADING, HELD_UP, AT_REST, OTHER)
 _BY_ACTIVITY: dict[RunActivity, TimeKind] = {
     "Queued": QUEUE,
     "Preparing": PREPARATION,
@@ -61,7 +63,7 @@ class TimePart:
 def time_parts(run: AgentRun, transcript: Transcript | None, now: datetime) -> tuple[TimePart, ...]:
     """Where its time went up to its end, or now, in the order of the kinds; what took no time is left out.
 
-    Model and tools come from the conversation: without one, and for what lies between its steps, the time of work is other time.
+    Model and tools come from the conversation; what lies between its steps is other time. Without one the time of work is told whole.
     """
     status = run_status(run)
     end = status.ended_at or now
@@ -86,7 +88,7 @@ def time_parts(run: AgentRun, transcript: Transcript | None, now: datetime) -> t
         found[MODEL] = min(working, model)
         tools = sum(result.seconds for turn in transcript.turns for result in turn.tool_results) + _under_way(run, transcript, end)
         found[TOOLS] = min(working - found[MODEL], tools)
-    found[OTHER] = max(0.0, working - found[MODEL] - found[TOOLS])
+    found[WORK if transcript is None else OTHER] = max(0.0, working - found[MODEL] - found[TOOLS])
     return tuple(TimePart(kind, seconds) for kind, seconds in found.items() if round(seconds, 3) > 0)
 
 

@@ -141,7 +141,7 @@ BY_ITSELF = "It is asked for again by itself."
 
 def unread(what: str, why: str, then: str = BY_ITSELF) -> str:
     """What an error keeps from being shown, why, and what to do or what happens next: `The log cannot be read: … . It is …`."""
-    return f"{what} cannot be read: {why.rstrip('.')}. {then}"
+    return f"{what} cannot be read: {why.rstrip('.')}. {then}".rstrip()
 
 
 def as_sentence(message: str) -> str:

@@ -54,7 +54,7 @@ def test_time_is_split_by_what_the_run_did() -> None:
 
 def test_without_a_conversation_work_is_not_guessed() -> None:
     parts = {part.kind.name: part.seconds for part in time_parts(ended(), None, at(999))}
-    assert parts["other"] == 190
+    assert parts["model and tools"] == 190
     assert "model" not in parts
 
 
@@ -77,7 +77,7 @@ def test_tools_at_work_count_before_their_results_are_there() -> None:
 
 def test_a_run_of_an_earlier_version_tells_what_it_knows() -> None:
     old = run(1, phase=RunPhase.SUCCEEDED, created_at=at(0), started_at=at(3), ended_at=at(9), queued_seconds=3.0)
-    assert {part.kind.name: part.seconds for part in time_parts(old, None, at(99))} == {"queue": 3, "other": 6}
+    assert {part.kind.name: part.seconds for part in time_parts(old, None, at(99))} == {"queue": 3, "model and tools": 6}
     waiting = run(1, phase=RunPhase.PENDING, created_at=at(0))
     assert {part.kind.name: part.seconds for part in time_parts(waiting, None, at(4))} == {"queue": 4}
 

@@ -277,7 +277,7 @@ class LiveFeed:
         if self.queue is None:
             from nodus_tui.view_state.queue import QueueState  # noqa: PLC0415 - see _group
 
-            self.queue = QueueState(self.campaigns.rows, self.jobs.rows, self.boxes.rows, self.sweeps.rows)
+            self.queue = QueueState(self.campaigns.rows, self.jobs.rows, self.boxes.rows, self.sweeps.rows, self.budgets.rows)
         return self.queue
 
     async def load_queue(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.budget import Budget
@@ -46,6 +47,15 @@ def held_by(budget: Budget, all_held: Iterable[Held]) -> tuple[Held, ...]:
     if budget.status is None or not budget.status.blocking:
         return ()
     return tuple(each for each in all_held if budget.spec.scope.covers(each.metadata))
+
+
+def frees_at(metadata: Metadata, budgets: Iterable[Budget]) -> datetime | None:
+    """When what has this project and these labels goes on by itself at the latest: when the last of the budgets that hold it begins a new
+    month. None where one of them has no end, or none is known that holds it.
+    """
+    holding = [each.status for each in budgets if each.status is not None and each.status.blocking and each.spec.scope.covers(metadata)]
+    ends = [status.period_ends_at for status in holding if status.period_ends_at is not None]
+    return max(ends) if ends and len(ends) == len(holding) else None
 
 
 def holds_parts(holds: Sequence[Held]) -> list[Line]:

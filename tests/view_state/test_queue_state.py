@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from box_records import box
+from budget_records import BLOCKS, budget
 from console_records import NOW, START, changed, group, run, usd
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.boxes import BoxesState
+from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.filtering import parse_filter
@@ -23,7 +25,7 @@ from nodus_tui.view_state.jobs import JobsState
 from nodus_tui.view_state.queue import FOLD_SHOWN, LOOK_SECONDS, QueueState
 from nodus_tui.view_state.queue_columns import QUEUE_COLUMNS, reasons_line, waiter_details
 from nodus_tui.view_state.sweeps import SweepsState
-from nodus_tui.view_state.waiting import Waiter, when_text
+from nodus_tui.view_state.waiting import Waiter, When, when_text
 
 BUSY = {"mean_run_seconds": 20.0, "mean_run_usd": usd("0.02"), "spent": "1.00", "reserved": "0.12"}
 
@@ -36,15 +38,16 @@ def going(case: int, **more) -> AgentRun:
     return run(case, phase=RunPhase.RUNNING, started_at=NOW - timedelta(seconds=15), **more)
 
 
-def queue(*runs: AgentRun, groups=None, jobs=(), boxes=(), sweeps=()) -> QueueState:
+def queue(*runs: AgentRun, groups=None, jobs=(), boxes=(), sweeps=(), budgets=()) -> QueueState:
     snapshot = Snapshot(
         cursor=1,
         groups=tuple(groups if groups is not None else [group(max_active=2, **BUSY)]),
         jobs=tuple(jobs),
         sandboxes=tuple(boxes),
         sweeps=tuple(sweeps),
+        budgets=tuple(budgets),
     )
-    states = CampaignsState(), JobsState(), BoxesState(), SweepsState()
+    states = CampaignsState(), JobsState(), BoxesState(), SweepsState(), BudgetsState()
     for state in states:
         state.load(snapshot)
     made = QueueState(*(state.rows for state in states))
@@ -59,6 +62,25 @@ def shown(state: QueueState) -> list[Waiter]:
 
 def told(state: QueueState) -> list[tuple[str, str, str]]:
     return [(each.key, each.wants, when_text(each.end, NOW)) for each in shown(state)]
+
+
+def test_what_a_monthly_budget_holds_waits_until_the_month_ends_at_the_latest() -> None:
+    stopped = [group(phase=GroupPhase.STALLED, reason=Reason.BUDGET_EXCEEDED)]
+    runs = [pending(case, Reason.BUDGET_EXCEEDED) for case in range(3)]
+    train = job("train", phase="Pending", reason="BudgetExceeded")
+    month, total = budget("month", period="Monthly", status=BLOCKS), budget("all", status=BLOCKS)
+    elsewhere = budget("elsewhere", status=BLOCKS, scope={"project": "elsewhere"})
+    ends = month.status.period_ends_at if month.status is not None else None
+    at_latest = when_text(When("AtLatest", ends), NOW)
+    assert at_latest.startswith("≤ ")
+
+    state = queue(*runs, groups=stopped, jobs=[train], budgets=[month, elsewhere])
+    assert {until for _, _, until in told(state)} == {at_latest}
+    words = "\n".join(map(plain, waiter_details(shown(state)[0], NOW)))
+    assert "at the latest: a new month begins for its budget; a higher limit lets it go on at once" in words
+    # A budget without an end, too, and nothing frees it by itself.
+    both = queue(*runs, groups=stopped, jobs=[train], budgets=[month, total])
+    assert {until for _, _, until in told(both)} == {"by hand", "unknown"}
 
 
 def test_who_is_next_stands_first_with_what_it_waits_for_and_until_when() -> None:

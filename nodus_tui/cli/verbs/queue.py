@@ -15,6 +15,7 @@ from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.boxes import BoxesState
+from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.group_load import in_order
@@ -67,10 +68,10 @@ def _queue(name: str, output: str, *, whole: bool) -> int:
         if name:
             await backend.get("AgentGroup", name)
         snapshot = await backend.snapshot()
-        groups, jobs, boxes, sweeps = CampaignsState(), JobsState(), BoxesState(), SweepsState()
-        for state in (groups, jobs, boxes, sweeps):
+        groups, jobs, boxes, sweeps, budgets = CampaignsState(), JobsState(), BoxesState(), SweepsState(), BudgetsState()
+        for state in (groups, jobs, boxes, sweeps, budgets):
             state.load(snapshot)
-        queue = QueueState(groups.rows, jobs.rows, boxes.rows, sweeps.rows)
+        queue = QueueState(groups.rows, jobs.rows, boxes.rows, sweeps.rows, budgets.rows)
         queue.load(await _runs(backend, Query(group=name, unfinished=True)))
         return queue
 

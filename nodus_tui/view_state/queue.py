@@ -31,10 +31,10 @@ from nodus_tui.view_state.queue_runs import GroupRuns
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import run_status
 from nodus_tui.view_state.waiting import (
-    UNKNOWN,
     Waiter,
     When,
     bundle_of,
+    foreseen,
     waiter_of_box,
     waiter_of_group,
     waiter_of_job,
@@ -207,8 +207,7 @@ class QueueState:
 
         def waiter(order: Order, bundle: str) -> Waiter:
             ahead = runs.place_in_line(order)
-            start = starts[ahead] if ahead is not None else None
-            when = UNKNOWN if start is None else When("Forecast", now + timedelta(seconds=start))
+            when = foreseen(now, starts[ahead] if ahead is not None else None)
             return waiter_of_run(runs.run(order[2]), stalled=stalled, start=when, ahead=ahead, bundle=bundle)
 
         made: list[Waiter] = []

@@ -29,6 +29,7 @@ from nodus_tui.view_state.proposals import (
     kill_group_question,
     kill_run_question,
     proposed_cap,
+    raised_cap_does,
     too_low,
     typed_cap,
 )
@@ -181,11 +182,10 @@ async def extend_group(screen: ViewScreen, group: AgentGroup) -> None:
         screen.notice(f"{group.name} has ended ({status.phase.value}): no case is left to pay for.", Tone.WARN)
         return
     cap = status.money.cap_usd
-    resting = status.phase is GroupPhase.INTERRUPTED
     lines = [
         line(f"{exact_usd(cap)} is the cap; ", strong(f"{short_usd(status.money.model_usd)} is spent"), " on models."),
         *((line(muted(as_sentence(status.message))),) if status.message else ()),
-        line("It is raised in place. " + (interrupted_waits(screen.key) if resting else "What waits for funds goes on at once.")),
+        line(raised_cap_does(status, screen.key)),
     ]
     answer = await screen.app.push_screen_wait(
         PromptDialog(

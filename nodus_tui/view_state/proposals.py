@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from nodus_tui.contract.money import MAX_USD, display_usd, enough_text, enough_usd, exact_usd, parse_usd, usd_text
-from nodus_tui.contract.phases import GroupPhase, RunPhase
-from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
+from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
@@ -19,6 +19,15 @@ from nodus_tui.view_state.run_columns import run_status
 def interrupted_waits(key: KeyNamer = own_key) -> str:
     """Why a higher cap changes nothing yet, and the key that does."""
     return f"The group is interrupted: nothing of it goes on until {key('resume')} resumes it."
+
+
+def raised_cap_does(status: AgentGroupStatus, key: KeyNamer = own_key) -> str:
+    """What a higher cap of a group changes: at once, later, or nothing, with the key that does what is needed then."""
+    if status.phase is GroupPhase.INTERRUPTED:
+        return "It is raised in place. " + interrupted_waits(key)
+    if status.phase is GroupPhase.STALLED and status.reason is Reason.MAX_COST_REACHED and status.needed_cap_usd is None:
+        return f"No case waits for this cap, so raising it frees none: {key('extend_waiting')} gives the runs that wait higher caps."
+    return "It is raised in place. What waits for funds goes on at once."
 
 
 _LISTED = 3

@@ -24,6 +24,7 @@ def world() -> ScriptedBackend:
         phase=GroupPhase.STALLED,
         reason=Reason.MAX_COST_REACHED,
         message="16 runs wait at their own caps: extend to at least $0.076; 31 cases cannot start: raise the group's cap by $0.04 to $2.04",
+        needed_cap_usd=usd("2.04"),
         going=0,
     )
     real = group(

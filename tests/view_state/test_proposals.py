@@ -6,6 +6,7 @@ import pytest
 from console_records import group, run, scored, usd
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.proposals import (
     cap_input,
@@ -15,6 +16,7 @@ from nodus_tui.view_state.proposals import (
     kill_run_question,
     proposed_cap,
     quit_question,
+    raised_cap_does,
     too_low,
     typed_cap,
 )
@@ -42,6 +44,15 @@ def test_a_typed_cap_below_what_is_needed_is_warned_of_and_one_that_is_told_to_b
     assert too_low(Decimal("0.0745"), needed, "its next call", "it would wait again") == ()
     assert too_low(Decimal("0.01"), None, "its next call", "it would wait again") == ()
     assert proposed_cap(Decimal("0.06"), Decimal("0.31001")) >= Decimal("0.3101")
+
+
+def test_a_groups_cap_is_told_to_free_only_what_waits_for_it() -> None:
+    stalled = {"phase": GroupPhase.STALLED, "reason": Reason.MAX_COST_REACHED, "going": 0}
+    own_caps = raised_cap_does(status_of(group(**stalled, message="7 runs wait at their own caps")))
+    assert own_caps == "No case waits for this cap, so raising it frees none: C gives the runs that wait higher caps."
+    for waits in (group(**stalled, needed_cap_usd=usd("7.00")), group(phase=GroupPhase.STALLED, reason=Reason.WAITING_FOR_MODEL), group()):
+        assert raised_cap_does(status_of(waits)) == "It is raised in place. What waits for funds goes on at once."
+    assert "until u resumes it" in raised_cap_does(status_of(group(phase=GroupPhase.INTERRUPTED, reason=Reason.INTERRUPTED)))
 
 
 def test_killing_a_run_says_what_its_call_costs() -> None:

@@ -145,6 +145,7 @@ class SandboxesScreen(TableScreen[Sandbox]):
         """How the first one comes about."""
         return (
             line("No sandboxes of your own yet."),
+            (),
             self.hint("launch", "  estimates a spec file with a Sandbox in it, and launches it"),
             line(muted("or, in a shell:  nodus-tui run -f FILE   ·   nodus-tui exec NAME")),
         )
@@ -157,10 +158,10 @@ class SandboxesScreen(TableScreen[Sandbox]):
             leads = fact is not None and fact.mine and fact.purpose in {*_OF_RUNS, "job"}
             without = frozenset({"kill", "shell"}) | (frozenset() if leads else frozenset({"open"}))
             without |= {"pick"}
-            words = {"halves": "your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
+            words = {"halves": "to your own", "open": "to the job" if fact is not None and fact.purpose == "job" else "to the run"}
             return Offer(without=without, words=words)
         nothing = frozenset({"kill", "shell"}) if self.table.cursor_item is None else frozenset()
-        return Offer(now=frozenset({"shell"}), without=nothing | others, words={"halves": "of runs"})
+        return Offer(now=frozenset({"shell"}), without=nothing | others, words={"halves": "to those of runs"})
 
     def on_descendant_focus(self) -> None:
         """Tab leads elsewhere now."""

@@ -73,6 +73,7 @@ class EnvironmentsScreen(TableScreen[EnvironmentRow]):
         """How the first one comes about."""
         return (
             line("No environment is there: this backend brings none, and none was applied."),
+            (),
             line(muted("in a shell:  nodus-tui apply -f FILE   with an Environment in it")),
         )
 

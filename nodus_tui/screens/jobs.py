@@ -44,7 +44,12 @@ class JobsScreen(TableScreen[AnyJob]):
 
     def nothing(self) -> tuple[Line, ...]:
         """How the first job comes about."""
-        return (line("No jobs yet."), (), self.hint("launch", "  estimates a spec file and launches it"))
+        return (
+            line("No jobs yet."),
+            (),
+            self.hint("launch", "  estimates a spec file and launches it"),
+            line(muted("or, in a shell:  nodus-tui run -f FILE   with a Job in it")),
+        )
 
     def offer(self) -> Offer:
         """Results of what is scored only."""

@@ -34,11 +34,12 @@ def _key_text(action: KeyAction) -> str:
     return shown_key(action.keys[0]) if action.keys else ""
 
 
-_COLUMNS: tuple[Column[KeyAction], ...] = (
-    Column("key", "KEY", 6, lambda action, _now: line(Span(_key_text(action), Tone.KEY)), lambda _action: None),
-    Column("word", "ACTION", 13, lambda action, _now: line(action.word), lambda action: action.word),
-    Column("help", "", 20, lambda action, _now: line(muted(action.help)), lambda _action: None, grow=200),
-)
+def _columns(what: str) -> tuple[Column[KeyAction], ...]:
+    return (
+        Column("key", "KEY", 6, lambda action, _now: line(Span(_key_text(action), Tone.KEY)), lambda _action: None),
+        Column("word", what, 13, lambda action, _now: line(action.word), lambda action: action.word),
+        Column("help", "", 20, lambda action, _now: line(muted(action.help)), lambda _action: None, grow=200),
+    )
 
 
 class ActionChooser(ModalScreen[str | None]):
@@ -58,12 +59,12 @@ class ActionChooser(ModalScreen[str | None]):
         Binding("tab", "complete", show=False, priority=True),
     ]
 
-    def __init__(self, actions: Iterable[KeyAction], now: Callable[[], datetime], question: str) -> None:
+    def __init__(self, actions: Iterable[KeyAction], now: Callable[[], datetime], question: str, what: str = "ACTION") -> None:
         super().__init__()
         self.now = now
         self.question = question
         self.actions = tuple(actions)
-        self.rows: Rows[KeyAction] = Rows(_COLUMNS)
+        self.rows: Rows[KeyAction] = Rows(_columns(what))
         self._offer(self.actions)
 
     def compose(self) -> ComposeResult:
@@ -107,6 +108,8 @@ class ActionChooser(ModalScreen[str | None]):
         table = self.query_one(LineTable)
         table.show(self.now())
         table.move_to(0)
+        # The cursor may be where it was, and how many there are is told here.
+        self._show_whole()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
         """Do the chosen one."""
@@ -147,7 +150,7 @@ class JumpDialog(ActionChooser):
     def __init__(self, view: View, now: Callable[[], datetime], situation: Situation = USUAL) -> None:
         names = {each.value for each in View}
         views = (action for action in actions_of(view, situation) if action.id in names)
-        super().__init__(views, now, "which view?")
+        super().__init__(views, now, "which view?", "VIEW")
 
 
 def best_first(typed: str, actions: Sequence[KeyAction]) -> list[KeyAction]:

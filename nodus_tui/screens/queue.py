@@ -88,8 +88,9 @@ class QueueScreen(TableScreen[Waiter]):
         return self.state.due(self.services.now())
 
     def show_state(self) -> None:
-        """The counts, the rows, the selected one."""
+        """The counts, the rows, the selected one. The group that is shown alone stands in the crumbs."""
         self.state.refresh(self.services.now())
+        self.table.leave_out(*(("group",) if self.state.only_group else ()))
         self.part("head", SpanBlock).show(lambda width: clipped((reasons_line(self.state.reasons),), width, _HEAD_LINES))
         super().show_state()
 
@@ -108,9 +109,9 @@ class QueueScreen(TableScreen[Waiter]):
         if self.state.only_group:
             return (line(f"Nothing of {self.state.only_group} waits. "), (*self.hint("narrow", " shows everything that does."),))
         return (
-            line("No row here: nothing waits. Whatever there is to do goes on, or has ended."),
+            line("Nothing waits: whatever there is to do goes on, or has ended."),
+            (),
             line(muted("What waits for a slot, a cap, a budget, a device, a rate limit or somebody stands here.")),
-            line(muted("In a shell:  nodus-tui queue")),
         )
 
     def offer(self) -> Offer:

@@ -20,7 +20,7 @@ from nodus_tui.authoring.drafts import AnswersPlace, Kept
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, QUESTIONS, TOOL_CHOICES, Answers, group_cap, problems, spec_of
 from nodus_tui.contract.money import display_usd
 from nodus_tui.screens.services import Services
-from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
+from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted
 from nodus_tui.view_state.spec_checks import cost_line
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.dialogs import AskingScreen
@@ -197,8 +197,8 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
             return line(Span(f"! {fault.path}: {fault.message}{suggestion}", Tone.BAD))
         if checked.problem:
             return line(Span(f"! {checked.problem}", Tone.WARN))
-        cap = line(muted(f"  the group's cap is {display_usd(group_cap(self.answers))}"))
-        return (*cost_line(checked.estimates, checked.basis), *cap)
+        cap = line(muted(f"the group's cap is {display_usd(group_cap(self.answers))}"))
+        return joined((cost_line(checked.estimates, checked.basis), cap))
 
     def action_step(self, by: int) -> None:
         """To the next question, or the one before; behind the last comes the first."""

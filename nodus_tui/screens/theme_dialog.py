@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from nodus_tui.appearance import ThemeChoice
 from nodus_tui.contract.errors import Fault
+from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.rows import Rows
@@ -29,11 +30,12 @@ def _sample() -> tuple[Line, ...]:
     """What most of what is looked at is made of."""
     verdicts = (Span(f"{sign.glyph} {sign.word}  ", sign.tone) for sign in [*VERDICT_SIGNS.values()][:3])
     groups = [sign for sign in GROUP_SIGNS.values() if sign.tone is not Tone.MUTED]
-    phases = (Span(f"{sign.glyph} {sign.word}  ", sign.tone) for sign in groups[:4])
+    phases = (Span(f"{sign.glyph} {sign.word}  ", sign.tone) for sign in groups[:3])
     bar = line(
         Span("█████", Tone.GOOD), Span("▓▓", Tone.BAD), Span("▒", Tone.WARN), Span("░░░░", Tone.TRACK), Span("  simulated", Tone.MARK)
     )
-    return (line(*verdicts), line(*phases), bar)
+    failed = GROUP_SIGNS[GroupPhase.FAILED]
+    return (line(*verdicts), line(*phases), (*bar, *line("  ", *failed.spans())))
 
 
 class ThemeDialog(ModalScreen[str | None]):

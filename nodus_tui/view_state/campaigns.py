@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, plain, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import (
     NOTHING,
@@ -353,10 +353,13 @@ def group_detail(group: AgentGroup, now: datetime, width: int | None, key: KeyNa
             honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader)),
         ),
     )
-    stands, title = (line(strong(pass_rate_words(status))), *_times(group, now)), _title_facts(group)
+    why, rate, times, title = group_why(group, key), line(strong(pass_rate_words(status))), _times(group, now), _title_facts(group)
+    # A phase that needs no sentence leaves room for when it began and ends.
+    plain_phase = plain(why) == plain(GROUP_SIGNS[status.phase].spans())
+    first, stands = ((why, *times), (rate,)) if plain_phase else ((why,), (rate, *times))
     if width is None:
-        return (group_why(group, key), joined(stands), paid, joined(title))
-    return (group_why(group, key), *between(stands, width), paid, *between(title, width))
+        return (joined(first), joined(stands), paid, joined(title))
+    return (joined(first), *between(stands, width), paid, *between(title, width))
 
 
 def _times(group: AgentGroup, now: datetime) -> tuple[Line, ...]:

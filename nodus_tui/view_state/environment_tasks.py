@@ -10,7 +10,8 @@ from nodus_tui.view_state.wrapping import wrapped
 
 PAGE = 50
 """Tasks that are asked for at once."""
-_INDENT = "  "
+_INDENT = "     "
+"""Below the name of a task, which its number stands before."""
 
 
 class EnvironmentTasks:
@@ -52,7 +53,7 @@ def _pieces(number: int, task: TaskView) -> list[Piece]:
     about = [f"{len(task.prompts)} messages"] if len(task.prompts) > 1 else []
     about += [f"files: {', '.join(task.files)}"] if task.files else []
     about += [f"image {task.image}"] if task.image else []
-    head = line(Span(f"{number:>4} ", Tone.MUTED), strong(task.id), muted(f"  {'; '.join(about)}" if about else ""))
+    head = line(Span(f"{number:>{len(_INDENT) - 1}} ", Tone.MUTED), strong(task.id), muted(f"  {'; '.join(about)}" if about else ""))
     pieces = [Piece(task.id, lambda width: wrapped((head,), width), owner=task.id)]
     for place, prompt in enumerate(task.prompts):
         if place:

@@ -83,7 +83,7 @@ def _group_lines(estimate: Estimate, key: KeyNamer, basis: Basis) -> tuple[Line,
     marks = honesty_marks(simulated=estimate.simulated, notional=False)
     lines: list[Line] = [
         (*line(strong(estimate.group), muted("  agent "), estimate.agent), *((Span("  "), *marks) if marks else ())),
-        _row("cases", str(estimate.cases), muted("  half-width of the 95% interval "), _half_width(estimate)),
+        _row("cases", str(estimate.cases), muted("  95% interval "), _half_width(estimate)),
         _row(
             "models, at most",
             strong(display_usd(estimate.model_ceiling_usd)),
@@ -93,7 +93,8 @@ def _group_lines(estimate: Estimate, key: KeyNamer, basis: Basis) -> tuple[Line,
         _row(
             "wall clock, est.",
             strong(f"~{_minutes(estimate.wall_clock_minutes)}"),
-            muted(f"  at {_minutes(estimate.minutes_per_case)}{_BASES[basis]}; {key('minutes')} changes that"),
+            muted(f"  at {_minutes(estimate.minutes_per_case)}{_BASES[basis]}; "),
+            *((Span(change, Tone.KEY), muted(" changes that")) if (change := key("minutes")) else ()),
             *in_time,
         ),
     ]

@@ -12,12 +12,13 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.queueing import forecast
 from nodus_tui.view_state.campaigns import can_forecast, group_title, group_why, seconds_left, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
-from nodus_tui.view_state.figures import clock_text, forecast_text, reward_text, segments, short_usd
+from nodus_tui.view_state.figures import clock_text, forecast_text, reward_text, short_usd
 from nodus_tui.view_state.filtering import Filter
 from nodus_tui.view_state.folding import group_after, run_after
 from nodus_tui.view_state.group_load import load_of
 from nodus_tui.view_state.group_pace import Pace, pace_forms
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
+from nodus_tui.view_state.labelled_bars import LABEL, BarPart, LabelledBar, bar_lines
 from nodus_tui.view_state.money import money_parts
 from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_words
 from nodus_tui.view_state.questions import Questions
@@ -25,10 +26,6 @@ from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.run_columns import RUN_COLUMNS, run_status, searchable_run, waiting_at_own_caps
 from nodus_tui.view_state.wrapping import clipped
 
-_LABEL = 7
-"""Cells of the labels before the bars."""
-_SHORTEST_BAR = 14
-"""Cells below which a bar says too little to stand beside its legend."""
 _MANY = 500
 """Runs from which on the forecast is made once a second, and not with every frame."""
 
@@ -213,13 +210,12 @@ class GroupState:
         status = status_of(self.group)
         marks = honesty_marks(simulated=status.simulated, notional=status.notional_price, weaker_grader=bool(status.weaker_grader))
         facts = joined((marks, _ending(self.group, now), group_title(self.group)))
-        lines = [*clipped((facts,), width, 2 if roomy else 1), *self.progress_lines(width), *money_lines(self.group, width)]
-        if low:
-            lines = [*self.progress_lines(width)[:1], *money_lines(self.group, width)[-1:]]
+        cases, paid = self._bars(self.group, width)
+        lines = [cases[0], paid[-1]] if low else [*clipped((facts,), width, 2 if roomy else 1), *cases, *paid]
         rate = [line(strong(pass_rate_words(status)))]
         if status.mean_reward is not None:
             rate.append(line(muted(f"mean reward {reward_text(status.mean_reward)}")))
-        lines.append((muted("pass".ljust(_LABEL)), *joined(rate)))
+        lines.append((muted("pass".ljust(LABEL)), *joined(rate)))
         if not low and (roomy or status.phase is GroupPhase.RUNNING):
             lines += self._pace_lines(status, width, now)
         if status.message or status.phase is GroupPhase.INTERRUPTED:
@@ -229,37 +225,36 @@ class GroupState:
     def _pace_lines(self, status: AgentGroupStatus, width: int, now: datetime) -> tuple[Line, ...]:
         """What it spends in a minute, what it comes to and when it ends, in one line."""
         forms = pace_forms(self.pace, status, self.left_words(now), now)
-        fitting = next((form for form in forms if line_width(form) <= width - _LABEL), forms[-1])
-        return ((muted("pace".ljust(_LABEL)), *fitting),) if fitting else ()
+        fitting = next((form for form in forms if line_width(form) <= width - LABEL), forms[-1])
+        return ((muted("pace".ljust(LABEL)), *fitting),) if fitting else ()
 
-    def progress_lines(self, width: int) -> tuple[Line, ...]:
-        """Cases by verdict and by state, as a bar with its legend; each part has its own glyph, not only its own colour."""
-        if self.group is None:
-            return ()
-        parts = tuple(part for part in self._progress_parts(status_of(self.group)) if part[0] > 0)
-        legend = joined(tuple(line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in parts), "  ")
-        if line_width(legend) > width:
-            short = {"correct": "right", "incorrect": "wrong"}
-            legend = joined(tuple(line(Span(f"{glyph}{count} {short.get(word, word)}", tone)) for count, tone, glyph, word in parts), " ")
-        return _bar_and_legend("cases", tuple((count, tone, glyph) for count, tone, glyph, _ in parts), legend, width)
+    def _bars(self, group: AgentGroup, width: int) -> tuple[tuple[Line, ...], ...]:
+        """The lines of the cases by verdict and by state, and those of the money of the cap: spent | reserved | left."""
+        parts = tuple(part for part in self._progress_parts(status_of(group)) if part.amount > 0)
+        return bar_lines((LabelledBar("cases", parts), _money_bar(group)), width)
 
-    def _progress_parts(self, status: AgentGroupStatus) -> tuple[tuple[int, Tone, str, str], ...]:
+    def _progress_parts(self, status: AgentGroupStatus) -> tuple[BarPart, ...]:
         verdicts = status.verdicts
         scored = {verdict.value for verdict in Verdict if verdict.scored}
         answered = verdicts.get(Reason.ANSWERED.value, 0)
         unscored = sum(count for name, count in verdicts.items() if name not in scored) - answered
         waiting = self.phases[RunPhase.WAITING]
         pending = max(0, status.pending - status.going - waiting)
+        correct, incorrect = verdicts.get(Verdict.CORRECT.value, 0), verdicts.get(Verdict.INCORRECT.value, 0)
         return (
-            (verdicts.get(Verdict.CORRECT.value, 0), Tone.GOOD, "█", "correct"),
-            (verdicts.get(Verdict.INCORRECT.value, 0), Tone.BAD, "▓", "incorrect"),
-            (verdicts.get(Verdict.INVALID_OUTPUT.value, 0), Tone.WARN, "▒", "invalid"),
-            (answered, Tone.GOOD, "█", "answered"),
-            (unscored, Tone.BAD, "!", "unscored"),
-            (status.going, Tone.INFO, "►", "going"),
-            (waiting, Tone.WARN, "‖", "waiting"),
-            (pending, Tone.MUTED, "⋅", "pending"),
+            BarPart(correct, Tone.GOOD, "█", f"{correct} correct", f"{correct} right"),
+            BarPart(incorrect, Tone.BAD, "▓", f"{incorrect} incorrect", f"{incorrect} wrong"),
+            _counted(verdicts.get(Verdict.INVALID_OUTPUT.value, 0), Tone.WARN, "▒", "invalid"),
+            _counted(answered, Tone.GOOD, "█", "answered"),
+            _counted(unscored, Tone.BAD, "!", "unscored"),
+            _counted(status.going, Tone.INFO, "►", "going"),
+            _counted(waiting, Tone.WARN, "‖", "waiting"),
+            _counted(pending, Tone.MUTED, "⋅", "pending"),
         )
+
+
+def _counted(count: int, tone: Tone, glyph: str, word: str) -> BarPart:
+    return BarPart(count, tone, glyph, f"{count} {word}")
 
 
 def _ending(group: AgentGroup, now: datetime) -> Line:
@@ -271,34 +266,19 @@ def _ending(group: AgentGroup, now: datetime) -> Line:
     return ()
 
 
-def money_lines(group: AgentGroup, width: int) -> tuple[Line, ...]:
-    """spent | reserved | left of the cap, as a bar with its legend."""
+def _money_bar(group: AgentGroup) -> LabelledBar:
     money = status_of(group).money
     amounts = money_parts(money)
-    parts = (
-        (nano_from_usd(amounts.spent), Tone.INFO, "█"),
-        (nano_from_usd(amounts.reserved), Tone.WARN, "▒"),
-        (nano_from_usd(amounts.left), Tone.TRACK, "░"),
-    )
-    legend = joined(
+    left = f"{short_usd(amounts.left)} left"
+    return LabelledBar(
+        "money",
         (
-            line(Span(f"█ {short_usd(amounts.spent)} spent", Tone.INFO)),
-            line(Span(f"▒ {short_usd(amounts.reserved)} reserved", Tone.WARN)),
-            line(f"░ {short_usd(amounts.left)} left of {display_usd(money.cap_usd)}"),
+            BarPart(nano_from_usd(amounts.spent), Tone.INFO, "█", f"{short_usd(amounts.spent)} spent"),
+            BarPart(nano_from_usd(amounts.reserved), Tone.WARN, "▒", f"{short_usd(amounts.reserved)} reserved"),
+            BarPart(nano_from_usd(amounts.left), Tone.TRACK, "░", f"{left} of {display_usd(money.cap_usd)}", left, said=Tone.PLAIN),
+        ),
+        more=(
             line(Span(f"{short_usd(money.unconfirmed_usd)} unconfirmed", Tone.MARK)) if money.unconfirmed_usd else (),
             line(f"+ {short_usd(money.sandbox_usd)} sandboxes") if money.sandbox_usd else (),
         ),
-        "  ",
     )
-    return _bar_and_legend("money", parts, legend, width)
-
-
-def _bar_and_legend(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, width: int) -> tuple[Line, ...]:
-    """One line where bar and legend fit beside each other, else two."""
-    room = width - _LABEL
-    beside = room - line_width(legend) - 2
-    head = muted(label.ljust(_LABEL))
-    if beside >= _SHORTEST_BAR:
-        return ((head, *segments(parts, min(40, beside)), Span("  "), *legend),)
-    indent = (Span(" " * min(_LABEL, max(0, width - line_width(legend)))),)
-    return ((head, *segments(parts, max(1, room))), (*indent, *legend))

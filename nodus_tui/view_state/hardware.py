@@ -31,7 +31,7 @@ STALE_SECONDS = 5.0
 SPARK_CELLS = 20
 """Samples that the widest sparkline holds."""
 
-_HOT, _WARM = 90, 70
+_HOT = 90
 """Percent from which a busy or full device is shown in another tone."""
 
 
@@ -208,9 +208,7 @@ def _order(device: GpuDevice, leaf: MigDevice | None) -> int:
 
 
 def _tone(percents: float | None) -> Tone:
-    if percents is None or percents < _WARM:
-        return Tone.INFO
-    return Tone.WARN if percents >= _HOT else Tone.GOOD
+    return Tone.WARN if percents is not None and percents >= _HOT else Tone.INFO
 
 
 def _bar(percents: float | None, width: int) -> Line:
@@ -283,7 +281,7 @@ def _held_cell(row: DeviceRow, now: datetime) -> Line:
 
 DEVICE_COLUMNS: tuple[Column[DeviceRow], ...] = (
     Column("gpu", "GPU", 4, lambda row, _now: line(muted(row.place)), lambda row: _order(row.device, row.leaf)),
-    Column("name", "NAME", 10, _name_cell, lambda row: row.device.name, grow=20, least=6),
+    Column("name", "NAME", 10, _name_cell, lambda row: row.device.name, prefer=14, grow=20, least=6),
     Column("use", "UTIL", 4, _use_cell, lambda row: row.device.utilization_percent, right=True),
     Column(
         "spark",

@@ -247,7 +247,9 @@ def job_facts(job: AnyJob, now: datetime, width: int) -> tuple[Line, ...]:
     notes = tuple(line(Span(f"~ {note}", Tone.WARN)) for note in status.notes)
     more = tuple(each for each in (_serves(job, now), *score_lines(job), outputs) if each)
     done = tuple(each for each in (progress_line(job, width),) if each)
-    return (why, *done, money, joined(_times(job, now)), what_line(job), *more, *notes)
+    # A phase that needs no sentence leaves room for its time.
+    first, times = ((joined((why, *_times(job, now))),), ()) if said == sign.word else ((why,), (joined(_times(job, now)),))
+    return (*first, *done, money, *times, what_line(job), *more, *notes)
 
 
 def _serves(job: AnyJob, now: datetime) -> Line:

@@ -108,6 +108,10 @@ _JUMPS = tuple(
 
 KEY_ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("open", ("enter",), "open", "Open what is selected.", views_with(Trait.OPENS), palette=False),
+    KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
+    KeyAction(
+        "turn_one", ("enter",), "unfold", "Unfold or fold the marked tool call; on a call, go to its reply.", (View.RUN,), palette=False
+    ),
     KeyAction(
         "back",
         ("escape", "backspace"),
@@ -126,9 +130,6 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
     ),
     KeyAction("switch", ("tab",), "calls", "Switch between the conversation and its calls.", (View.RUN,), palette=False),
     KeyAction("find", ("slash",), "find", "Find words in what is shown.", (View.RUN, View.LOG)),
-    KeyAction(
-        "turn_one", ("enter",), "unfold", "Unfold or fold the marked tool call; on a call, go to its reply.", (View.RUN,), palette=False
-    ),
     KeyAction("unfold", ("o",), "unfold all", "Show all tool calls and their results whole, or fold all again.", (View.RUN,)),
     KeyAction("facts", ("a",), "facts", "Show all facts of the run: its times, its sandbox and the limits of it, its ids.", (View.RUN,)),
     KeyAction("raw", ("m",), "raw", "Show messages as they were written, or as Markdown again.", (View.RUN,)),
@@ -150,7 +151,6 @@ KEY_ACTIONS: tuple[KeyAction, ...] = (
         (View.RUN, View.JOB, View.SANDBOX),
         here=True,
     ),
-    KeyAction("go", ("enter",), "go", "Go from a device to its processes, and from a process to its run.", (View.GPUS,), palette=False),
     KeyAction(
         "halves",
         ("tab",),

@@ -22,9 +22,11 @@ def when_line(end: When, now: datetime) -> Line:
 
 
 def _until_cell(waiter: Waiter, now: datetime) -> Line:
-    if waiter.last is None:
+    if waiter.last is None or when_text(waiter.last, now) == when_text(waiter.end, now):
         return when_line(waiter.end, now)
-    return line(*when_line(waiter.end, now), muted("–"), *when_line(waiter.last, now))
+    # One mark of an estimate before both is enough.
+    last = (span.saying(span.text.removeprefix("~")) for span in when_line(waiter.last, now))
+    return line(*when_line(waiter.end, now), muted("–"), *last)
 
 
 def _shorter_until(waiter: Waiter, now: datetime) -> tuple[Line, ...]:

@@ -39,7 +39,7 @@ def _costs(fact: SandboxFact) -> tuple[Line, ...]:
 COLUMNS: tuple[Column[SandboxFact], ...] = (
     Column("for", "FOR", 8, lambda fact, _now: line(purpose_word(fact)), purpose_word),
     Column(
-        "run", "RUN OR JOB", 14, lambda fact, _now: line(strong(fact.run)), lambda fact: fact.run, prefer=24, grow=30, least=8, middle=True
+        "run", "RUN, JOB", 14, lambda fact, _now: line(strong(fact.run)), lambda fact: fact.run, prefer=24, grow=30, least=8, middle=True
     ),
     Column("engine", "ENGINE", 10, lambda fact, _now: line(muted(fact.engine)), lambda fact: fact.engine, priority=4),
     Column(

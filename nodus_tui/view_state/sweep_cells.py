@@ -268,7 +268,11 @@ def cell_facts(item: CellNow, pool: PooledCells | None, now: datetime) -> tuple[
 
 def _figures(item: CellNow, now: datetime) -> Line:
     cell, took = item.cell, took_text(item, now)
-    came = line(strong(_rate_words(item.rated, ended=cell.phase.ended))) if item.rated is not None else outcome_forms(item, now)[0]
+    came = (
+        line(strong(_rate_words(item.rated, ended=cell.phase.ended)))
+        if item.rated is not None
+        else outcome_forms(item, now, timed=False)[0]
+    )
     scores = score_lines(item.job) if item.job is not None else ()
     return joined(
         (

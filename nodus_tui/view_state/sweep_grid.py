@@ -19,7 +19,7 @@ INDENT = 1
 """Cells before a row's value."""
 HEAD_LINES = 2
 CELL_LINES = 2
-_LEAST_TEXT, _MOST_TEXT = 18, 30
+_LEAST_TEXT, _MOST_TEXT = 18, 40
 _LEAST_LABEL, _MOST_LABEL = 6, 16
 
 

@@ -7,7 +7,7 @@ from nodus_tui.contract.events import Event, Snapshot
 from nodus_tui.contract.money import display_usd, nano_from_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.sweep import Sweep, SweepStatus
-from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted, strong
+from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import (
     NOTHING,
@@ -17,22 +17,19 @@ from nodus_tui.view_state.figures import (
     coarse_span_text,
     forecast_text,
     seconds_between,
-    segments,
     share,
     short_usd,
 )
 from nodus_tui.view_state.filtering import Filter, Searchable
 from nodus_tui.view_state.folding import sweep_after
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
+from nodus_tui.view_state.labelled_bars import BarPart, LabelledBar, bar_lines
 from nodus_tui.view_state.money import money_of, shorter_money_of
 from nodus_tui.view_state.pass_rates import honesty_marks
 from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.words import GROUP_SIGNS
 
 _PHASE_ORDER = {phase: place for place, phase in enumerate(GroupPhase)}
-_LABEL = 7
-"""Cells of the labels before the bars."""
-_LEAST_BAR, _MOST_BAR = 10, 40
 
 
 def sweep_status(sweep: Sweep) -> SweepStatus:
@@ -263,26 +260,15 @@ def sweep_why(sweep: Sweep, key: KeyNamer = own_key) -> tuple[Line, ...]:
     return (line(Span(f"{sign.glyph} {sentence}", sign.tone)),) if sentence else ()
 
 
-def money_line(sweep: Sweep, width: int) -> Line:
-    """spent | reserved | left of the cap, as a bar with its legend: what going cells spent is spent, the rest of their caps reserved."""
-    status = sweep_status(sweep)
-    reserved = status.spent_usd + status.reserved_usd - status.cost_usd
-    parts = (
-        (nano_from_usd(status.cost_usd), Tone.INFO, "█"),
-        (nano_from_usd(reserved), Tone.WARN, "▒"),
-        (nano_from_usd(status.left_usd), Tone.TRACK, "░"),
-    )
-    claimed = (
-        line(Span(f"█ {short_usd(status.cost_usd)} spent", Tone.INFO)),
-        line(Span(f"▒ {short_usd(reserved)} reserved", Tone.WARN)),
-    )
-    left = f"░ {short_usd(status.left_usd)} left"
-    whole = joined((*claimed, line(f"{left} of {display_usd(status.cap_usd)}")), "  ")
-    return _barred("money", parts, whole, joined((*claimed, line(left)), " "), width)
+def sweep_bars(sweep: Sweep, width: int) -> tuple[Line, Line]:
+    """The cells by how they stand, and spent | reserved | left of the cap: what going cells spent is spent, the rest of their caps
+    reserved.
+    """
+    (cells,), (money,) = bar_lines((_cells_bar(sweep), _money_bar(sweep)), width, fold=False)
+    return cells, money
 
 
-def progress_line(sweep: Sweep, width: int) -> Line:
-    """The cells by how they stand, as a bar with its legend; each part has its own glyph, not only its own colour."""
+def _cells_bar(sweep: Sweep) -> LabelledBar:
     status = sweep_status(sweep)
     waiting = status.cells - status.ended - status.going - status.stalled
     parts = (
@@ -292,19 +278,21 @@ def progress_line(sweep: Sweep, width: int) -> Line:
         (status.stalled, Tone.WARN, "‖", "stalled"),
         (waiting, Tone.MUTED, "⋅", "waiting"),
     )
-    shown = tuple(part for part in parts if part[0] > 0)
-    legend = joined([line(Span(f"{glyph} {count} {word}", tone)) for count, tone, glyph, word in shown], "  ")
-    shorter = joined([line(Span(f"{glyph}{count} {word}", tone)) for count, tone, glyph, word in shown], " ")
-    return _barred("cells", tuple((count, tone, glyph) for count, tone, glyph, _ in shown), legend, shorter, width)
+    return LabelledBar("cells", tuple(BarPart(count, tone, glyph, f"{count} {word}") for count, tone, glyph, word in parts if count > 0))
 
 
-def _barred(label: str, parts: tuple[tuple[int, Tone, str], ...], legend: Line, shorter: Line, width: int) -> Line:
-    """Bar and legend beside each other; the legend alone where there is no room for a bar that says anything."""
-    beside = width - _LABEL - line_width(legend) - 2
-    head = muted(label.ljust(_LABEL))
-    if beside < _LEAST_BAR:
-        return (head, *(legend if _LABEL + line_width(legend) <= width else shorter))
-    return (head, *segments(parts, min(_MOST_BAR, beside)), Span("  "), *legend)
+def _money_bar(sweep: Sweep) -> LabelledBar:
+    status = sweep_status(sweep)
+    reserved = status.spent_usd + status.reserved_usd - status.cost_usd
+    left = f"{short_usd(status.left_usd)} left"
+    return LabelledBar(
+        "money",
+        (
+            BarPart(nano_from_usd(status.cost_usd), Tone.INFO, "█", f"{short_usd(status.cost_usd)} spent"),
+            BarPart(nano_from_usd(reserved), Tone.WARN, "▒", f"{short_usd(reserved)} reserved"),
+            BarPart(nano_from_usd(status.left_usd), Tone.TRACK, "░", f"{left} of {display_usd(status.cap_usd)}", left, said=Tone.PLAIN),
+        ),
+    )
 
 
 def sweep_facts(sweep: Sweep, now: datetime, width: int, key: KeyNamer = own_key) -> tuple[Line, ...]:
@@ -319,4 +307,4 @@ def sweep_facts(sweep: Sweep, now: datetime, width: int, key: KeyNamer = own_key
             line(muted(when)),
         )
     )
-    return (progress_line(sweep, width), money_line(sweep, width), facts, *sweep_why(sweep, key))
+    return (*sweep_bars(sweep, width), facts, *sweep_why(sweep, key))

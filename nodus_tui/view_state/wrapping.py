@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from nodus_tui.text import ELLIPSIS, width_of, wrap
-from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line_width, plain, safe_line
+from nodus_tui.view_state.cells import Line, Span, Tone, cut_line, joined, line_width, muted, plain, safe_line
+
+_SEPARATOR = muted(" · ")
 
 
 def indent_of(spans: Line) -> int:
@@ -21,7 +23,9 @@ def indent_of(spans: Line) -> int:
 
 
 def wrapped(lines: Iterable[Line], width: int, *, hang: int | None = None) -> tuple[Line, ...]:
-    """The lines with none wider than `width`, broken at spaces; what goes on is indented by `hang` cells, or as `indent_of` says."""
+    """The lines with none wider than `width`, broken between facts, else at spaces; what goes on is indented by `hang` cells, or as
+    `indent_of` says.
+    """
     made: list[Line] = []
     for each in lines:
         shown = safe_line(each)
@@ -104,11 +108,45 @@ def _after(shown: Line, start: str) -> Line:
         text = span.text[min(skipped, len(span.text)) :]
         skipped = max(0, skipped - len(span.text))
         spans.append(span.saying(text if spans and any(each.text for each in spans) else text.lstrip(" ")))
-    return tuple(span for span in spans if span.text)
+    rest = tuple(span for span in spans if span.text)
+    return rest[1:] if rest and rest[0] == _SEPARATOR.saying(_SEPARATOR.text.lstrip()) else rest
 
 
 def broken(shown: Line, width: int) -> list[Line]:
-    """A line of safe text broken at spaces. The words are broken, then each character gets its span again: that only leaves out spaces."""
+    """A line of safe text broken between its facts, else at spaces. A fact of up to two thirds of the width is not broken."""
+    facts = _facts(shown)
+    if len(facts) == 1:
+        return _broken_at_spaces(shown, width)
+    done: list[Line] = []
+    last: Line = ()
+    for fact in facts:
+        behind = (*last, _SEPARATOR, *fact) if last else fact
+        if line_width(behind) <= width:
+            last = behind
+        elif last and line_width(fact) <= width * 2 // 3:
+            done.append(last)
+            last = fact
+        else:
+            # A sentence among facts goes on behind them: a line of its own would leave theirs half empty.
+            first, *rest = _broken_at_spaces(behind, width)
+            done += [last if last and plain(first) == plain(last) + _SEPARATOR.text.rstrip() else first, *rest[:-1]]
+            last = rest[-1] if rest else ()
+    return [*done, last] if last else done
+
+
+def _facts(shown: Line) -> list[Line]:
+    """What stands between the separators that `joined` puts."""
+    facts: list[list[Span]] = [[]]
+    for span in shown:
+        if span == _SEPARATOR:
+            facts.append([])
+        else:
+            facts[-1].append(span)
+    return [tuple(fact) for fact in facts]
+
+
+def _broken_at_spaces(shown: Line, width: int) -> list[Line]:
+    """The words are broken, then each character gets its span again: that only leaves out spaces."""
     owners = [(char, span) for span in shown for char in span.text]
     place = 0
     lines: list[Line] = []

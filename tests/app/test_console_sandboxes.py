@@ -50,7 +50,7 @@ async def test_both_tables_stand_there_and_other_views_say_how_many_run(size: tu
         assert "b 5 sandboxes running" in screen_text(app)
         await press(app, pilot, "b")
         text = " ".join(screen_text(app).split())
-        for words in ("yesterday", "IDLE STOP", "RUN OR JOB", "theirs-c003"):
+        for words in ("yesterday", "IDLE STOP", "RUN, JOB", "theirs-c003"):
             assert words in text, (words, text)
         if size[1] > 15:
             for words in ("3 running · 1 pending · 1 failed · 1 stopped", "40s left", "busy 2", "repairs-c001", "! nobody"):

@@ -16,6 +16,7 @@ from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.catalogue import screen_class
 from nodus_tui.view_state.key_actions import actions_of, opened_view
 from nodus_tui.view_state.views import View, ViewEntry, destinations
+from nodus_tui.widgets.line_table import LineTable
 
 
 def world() -> ScriptedBackend:
@@ -92,3 +93,13 @@ async def test_the_palette_lists_the_views_and_the_footer_leads_to_them() -> Non
         assert "Show all budgets" in screen_text(app)
         await press(app, pilot, "enter")
         await gone_to(app, pilot, View.BUDGETS)
+
+
+async def test_the_palette_says_how_many_of_its_actions_are_meant() -> None:
+    async with console(world(), size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "ctrl+p", *"ex")
+        table = app.screen.query_one(LineTable)
+        assert len(table.rows) > 1
+        assert f"1 of {len(table.rows)} " in screen_text(app)
+        await press(app, pilot, "q")
+        assert "Nothing has that name." in screen_text(app)

@@ -87,7 +87,7 @@ def test_the_filter_finds_simulated_groups_and_phases() -> None:
 def test_the_detail_says_why_first() -> None:
     lines = [plain(each) for each in group_detail(group(phase=GroupPhase.STALLED, message="raise the cap by $0.54"), NOW, 200)]
     assert lines[0] == "‖ raise the cap by $0.54"
-    assert "40/100 scored" in lines[1]
+    assert lines[1] == "70.0% ± 14.2 (SE 7.2), 40/100 scored · times out 14:30:00 · created 14:00:00"
 
 
 def test_a_forecast_goes_by_cases_that_came_to_their_own_ends() -> None:
@@ -103,9 +103,9 @@ def test_a_forecast_goes_by_cases_that_came_to_their_own_ends() -> None:
 
 def test_facts_of_the_selected_group_are_broken_between_facts_only() -> None:
     told = [plain(each) for each in group_detail(group(), NOW, 70)]
-    assert told[1:] == [
-        "70.0% ± 14.2 (SE 7.2), 40/100 scored · times out 14:30:00",
-        "created 14:00:00",
+    assert told == [
+        "► Running · times out 14:30:00 · created 14:00:00",
+        "70.0% ± 14.2 (SE 7.2), 40/100 scored",
         "$1.00 spent | $0.50 reserved | $4.50 left · simulated",
         "agent solver r1 · sim-small (simulated-1)",
         "nodus/arithmetic-v2@2.0.0 test, 100 tasks, seed 7",

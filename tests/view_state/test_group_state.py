@@ -175,8 +175,7 @@ def test_case_counts_add_up_to_all_cases() -> None:
 
 
 def _legend(state: GroupState) -> list[str]:
-    legend = plain(state.progress_lines(78)[1]).strip()
-    words = legend.split(" ")
+    words = plain(state.head(78, NOW)[2]).split()
     return [f"{number} {word}" for number, word in zip(words[::2], words[1::2], strict=True)]
 
 

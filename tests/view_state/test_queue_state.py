@@ -1,5 +1,6 @@
 """The queue: who waits for what and until when, in which order, folded into few rows; and what ten thousand waiting runs cost."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -136,6 +137,15 @@ def test_many_of_one_group_and_reason_are_told_in_one_row_that_unfolds() -> None
     state.turn_all()
     state.refresh(NOW)
     assert len(state.rows) == 38
+
+
+def test_a_bundle_says_from_when_to_when_and_one_time_once() -> None:
+    bundle = shown(queue(going(1), *(pending(case) for case in range(2, 40))))[-1]
+    until = next(column for column in QUEUE_COLUMNS if column.key == "until")
+    first, last = plain(until.cell(bundle, NOW)).split("–")
+    assert first.startswith("~")
+    assert f"~{last}" == when_text(bundle.last or bundle.end, NOW)
+    assert plain(until.cell(replace(bundle, last=bundle.end), NOW)) == first
 
 
 def test_a_bundle_stands_behind_those_of_its_own_that_are_told_by_themselves() -> None:

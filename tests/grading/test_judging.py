@@ -175,7 +175,7 @@ async def test_reference_solutions_of_each_kind(place: Bench) -> None:
 async def test_a_solution_that_is_slow_everywhere_is_wrong_and_no_failure(place: Bench) -> None:
     tests = "import pytest\n@pytest.mark.parametrize('n', range(40))\ndef test_x(solution, n): assert solution.add(n, 1) == n + 1\n"
     slow = "import time\ndef add(a, b):\n    time.sleep(2)\n    return a + b\n"
-    judgement = await place.judged(hidden(tests, seconds=8), block(slow))
+    judgement = await place.judged(hidden(tests, seconds=16), block(slow))
     assert judgement.verdict is Verdict.INCORRECT
 
 

@@ -31,6 +31,9 @@ from box_place import needs
 
 pytestmark = pytest.mark.timeout(100)
 
+SLEEPS = """sh -c 'echo asl""eep; exec sleep 900'\n"""
+"""It says that it runs: before, the line editor has the terminal, which does not show what interrupts."""
+
 
 def spec(place: DetachedWorkspace, name: str = "box", **more: Any) -> str:
     document = {
@@ -205,8 +208,8 @@ def test_a_shell_on_a_terminal(shell: Terminal) -> None:
     shell.resize(40, 120)
     shell.types("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.05; done; echo re''sized\n")
     shell.reads(r"resized\r\n")
-    shell.types("sleep 900\n")
-    shell.reads(r"sleep 900\r\n")
+    shell.types(SLEEPS)
+    shell.reads(r"asleep\r\n")
     shell.types("\x03")
     shell.reads(r"\^C")
     shell.types("printf '\\033]0;title\\007'; echo s''till here\n")
@@ -248,8 +251,8 @@ def test_the_console_lends_its_terminal_to_a_shell_and_takes_it_back(console: Te
     console.resize(40, 120)
     console.types("until [ \"$(stty size)\" = '40 120' ]; do sleep 0.05; done; echo re''sized\n")
     console.reads(r"resized\r\n")
-    console.types("sleep 900\n")
-    console.reads(r"sleep 900\r\n")
+    console.types(SLEEPS)
+    console.reads(r"asleep\r\n")
     console.types("\x03")
     console.reads(r"\^C")
     console.types("exit 5\n")

@@ -27,9 +27,8 @@ async def test_a_sandbox_is_known_by_its_labels() -> None:
 async def test_a_sandbox_goes_by_itself_when_its_lifetime_is_over() -> None:
     async with user_engine() as engine:
         sandbox = await engine.create(request("short-lived", lifetime_seconds=1))
-        process = await sandbox.spawn(["sleep", "1000"])
         with pytest.raises(SandboxGoneError):
-            await output(process)
+            await output(await sandbox.spawn(["sleep", "1000"]))
         await until(lambda: _nothing_of(engine, "short-lived"))
         assert not await sandbox.alive()
         with pytest.raises(SandboxGoneError):

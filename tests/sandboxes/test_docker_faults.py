@@ -168,7 +168,7 @@ async def test_after_the_engine_was_killed_and_started_again_nothing_stays(secon
     second_engine.start()
     async with connected(second_engine.host) as engine:
         # An engine that comes back finds its containers one after the other: who looks again removes the rest.
-        async with asyncio.timeout(2 * _GUARD):
+        async with asyncio.timeout(3 * _GUARD):
             while await engine.list() or _sleepers():
                 for found in await engine.list():
                     assert found.owner == request("").owner

@@ -186,6 +186,10 @@ class NodusApp(App[int], inherit_bindings=False):
 
         return SteadyInput
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """As Textual does it; a name of a file may hold halves of characters, which no clipboard takes."""
+        super().copy_to_clipboard(text.encode(errors="replace").decode())
+
     def situation(self) -> Situation:
         """From where the person looks on, as far as is known."""
         playback = self.services.playback()

@@ -125,6 +125,19 @@ def safe_text(text: str, *, width: int | None = None, limit: int = DEFAULT_LIMIT
     return cut(text, width)
 
 
+def char_for_char(text: str) -> str:
+    """A line with one harmless character for each of its own: for where a cursor counts characters, and the text itself stays as it is."""
+    if text.isascii() and text.isprintable():
+        return text
+    kept: list[str] = []
+    marks = _MAX_MARKS
+    for char in text:
+        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        shown = _LINE[ord(char)]
+        kept.append(shown if len(shown) == 1 and marks <= _MAX_MARKS else "\N{REPLACEMENT CHARACTER}")
+    return "".join(kept)
+
+
 def width_of(text: str) -> int:
     """Cells that safe text takes."""
     return len(text) if text.isascii() else cell_len(text)

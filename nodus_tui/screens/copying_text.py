@@ -17,7 +17,7 @@ def copy_text(screen: "ViewScreen", text: str, what: str) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="utf-8")
+        target.write_text(text + "\n", encoding="utf-8", errors="replace")
     except OSError as error:
         screen.notice(f"Copied to the clipboard, where the terminal allows it; {target} cannot be written: {error.strerror}.", Tone.WARN)
         return

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nodus_tui.text import cut, safe_text, width_of, wrap
+from nodus_tui.text import char_for_char, cut, safe_text, width_of, wrap
 
 ANYTHING = st.text(st.characters(), max_size=200)
 """Every code point, lone surrogates included."""
@@ -94,3 +94,16 @@ def test_length_is_bounded_before_anything_else() -> None:
 
 def test_wide_characters_are_cut_between_not_through() -> None:
     assert cut("日本語", 4) == "日…"
+
+
+@given(ANYTHING)
+def test_char_for_char_is_as_long_as_the_text_and_harmless(text: str) -> None:
+    shown = char_for_char(text)
+    assert len(shown) == len(text)
+    assert safe_text(shown) == shown
+    assert char_for_char(shown) == shown
+
+
+def test_char_for_char_keeps_what_people_write_and_stands_in_for_the_rest() -> None:
+    assert char_for_char("/tmp/e\u0301té/日本.yaml") == "/tmp/e\u0301té/日本.yaml"
+    assert char_for_char("\x1b]0;owned\x07\u202e\udcff") == "␛]0;owned␇\ufffd\ufffd"

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, cast
@@ -10,6 +10,7 @@ from typing import Any, cast
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.gate import Gate, judge_scores
+from nodus_tui.cli.log_writing import Write, writer_to
 from nodus_tui.cli.output import csv_text, emit, json_text, resources_yaml, table_text
 from nodus_tui.cli.rows import RIGHT, row_of, titles_of
 from nodus_tui.cli.signals import stop_on_signals
@@ -17,15 +18,12 @@ from nodus_tui.cli.targets import JOB_WORDS, job_of
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.resources.job import MODEL_SERVER_ENDED, Job, JobStatus, Serving
 from nodus_tui.contract.resources.training_job import TrainingJob
-from nodus_tui.text import safe_text
 
 _WAIT_SECONDS = 10.0
 """How long one request for more of a log waits for it."""
 _PIECE_BYTES = 1 << 18
 _CAP_REASONS = frozenset({"MaxCostReached", "BudgetExceeded"})
 _NOT_ABOUT_THE_COMMAND = frozenset({"Timeout", "StartTimeout", "NotAnswering", "InfrastructureFailure"})
-
-Write = Callable[[str], None]
 
 NO_GATE = Gate()
 
@@ -72,25 +70,6 @@ def server_words(name: str, serve: Serving) -> str:
     """What is to be known of a job that serves, which nobody waits for."""
     until = "until it is killed, or meets its cap" if serve.keep else "while something at work uses that family"
     return f"{name} serves {serve.family} {until}; `nodus-tui logs --follow {name}` shows its output"
-
-
-def writer_to(stream: Any, *, prefix: str = "") -> Write:
-    """Where a log goes: a terminal gets it without anything that it would obey, anything else gets it as it is."""
-    terminal = stream.isatty()
-    fresh = True
-
-    def write(text: str) -> None:
-        nonlocal fresh
-        shown = safe_text(text, newlines=True, limit=len(text) + 1) if terminal else text
-        if prefix:
-            for line in shown.splitlines(keepends=True):
-                stream.write((prefix if fresh else "") + line)
-                fresh = line.endswith("\n")
-        else:
-            stream.write(shown)
-        stream.flush()
-
-    return write
 
 
 async def copy_log(backend: Backend, name: str, write: Write, *, after: int = 0, follow: bool) -> None:

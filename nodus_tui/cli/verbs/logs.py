@@ -1,12 +1,14 @@
 """`logs`: what a job wrote, and what it goes on to write."""
 
+import re
 import sys
 
 import click
 
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
-from nodus_tui.cli.jobs import copy_log, writer_to
+from nodus_tui.cli.jobs import copy_log
+from nodus_tui.cli.log_writing import writer_to
 from nodus_tui.cli.options import TargetType
 from nodus_tui.cli.session import with_backend
 from nodus_tui.cli.targets import JOB_WORDS, kind_of
@@ -22,7 +24,8 @@ _LAST_BYTES = 1 << 20
 def command(target: str, tail: int | None, *, follow: bool) -> int:
     """Print what a JOB wrote, its errors included, in the order in which it came. Ctrl-C ends the following; the job goes on.
 
-    On a terminal, characters that it would obey are made visible; into a file or a pipe the text goes as it is.
+    On a terminal, characters that it would obey are made visible, and a line that was written over, as progress bars are, is written over
+    there, too; into a file or a pipe the text goes as it is.
     """
     word, slash, name = target.partition("/")
     if slash and kind_of(word) not in JOB_WORDS:
@@ -34,7 +37,8 @@ def command(target: str, tail: int | None, *, follow: bool) -> int:
         after = 0
         if tail is not None:
             piece = await backend.job_log(wanted, after=-_LAST_BYTES, limit=_LAST_BYTES)
-            lines = piece.text.splitlines(keepends=True)
+            # A line ends at its line feed alone: a progress bar that was written over a hundred times is one.
+            lines = re.findall(r"[^\n]*\n|[^\n]+", piece.text)
             write("".join(lines[len(lines) - min(tail, len(lines)) :]))
             after = piece.next_offset
             if not follow:

@@ -28,9 +28,11 @@ def utc_json(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def queue_table(waiters: Sequence[Waiter], now: datetime) -> str:
-    """One line a row, who is next first."""
-    return table_text(QUEUE_TITLES, [_queue_row(each, now) for each in waiters], right=frozenset({"AHEAD"}))
+def queue_table(waiters: Sequence[Waiter], now: datetime, *, of_one_group: bool = False) -> str:
+    """One line a row, who is next first; `of_one_group` says that its name stands elsewhere already."""
+    rows = [_queue_row(each, now) for each in waiters]
+    kept = [place for place, title in enumerate(QUEUE_TITLES) if not (of_one_group and title == "GROUP")]
+    return table_text([QUEUE_TITLES[place] for place in kept], [[row[place] for place in kept] for row in rows], right=frozenset({"AHEAD"}))
 
 
 def _queue_row(waiter: Waiter, now: datetime) -> tuple[str, ...]:

@@ -88,8 +88,9 @@ class QueueScreen(TableScreen[Waiter]):
         return self.state.due(self.services.now())
 
     def show_state(self) -> None:
-        """The counts, the rows, the selected one."""
+        """The counts, the rows, the selected one. The group that is shown alone stands in the crumbs."""
         self.state.refresh(self.services.now())
+        self.table.leave_out(*(("group",) if self.state.only_group else ()))
         self.part("head", SpanBlock).show(lambda width: clipped((reasons_line(self.state.reasons),), width, _HEAD_LINES))
         super().show_state()
 

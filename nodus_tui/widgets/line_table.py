@@ -98,6 +98,8 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
         self._shown_count = -1
         self._header: tuple[tuple[SortKey, ...], int] | None = None
         self._chosen_keys: tuple[str, ...] = ()
+        self._left_out: frozenset[str] = frozenset()
+        """Columns that say nothing now, by their keys."""
         self.one_click = False
         """Whether one click opens, as in a menu."""
         self.picks = False
@@ -141,10 +143,20 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             self._place_columns()
             self.repaint()
 
+    def leave_out(self, *keys: str) -> None:
+        """Have these columns make room, unless a person chose them: each row would say in them what stands elsewhere already."""
+        if frozenset(keys) != self._left_out:
+            self._left_out = frozenset(keys)
+            self._placed_for = -1
+            self._place_columns()
+            self.repaint()
+
     @property
     def columns(self) -> tuple[Column[Item], ...]:
         """The columns that are to be shown, whether there is room or not."""
-        return chosen(self.rows.columns, self._chosen_keys) if self._chosen_keys else usual(self.rows.columns)
+        if self._chosen_keys:
+            return chosen(self.rows.columns, self._chosen_keys)
+        return tuple(column for column in usual(self.rows.columns) if column.key not in self._left_out)
 
     def show_empty(self, lines: Sequence[Line]) -> None:
         """What stands in the table when it has no rows: what that means and what to do."""

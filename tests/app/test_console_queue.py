@@ -68,8 +68,10 @@ async def test_from_a_group_the_queue_is_that_groups_alone_and_from_elsewhere_ev
         assert app.screen.crumbs()[:2] in {("queue", "fleet"), ("queue", "small")}
         alone = app.screen.crumbs()[1]
         assert {each.group for each in app.screen.state.rows.items()} == {alone}
+        assert " GROUP " not in screen_text(app), "the crumbs name it"
         await press(app, pilot, "a")
         assert "train" in screen_text(app)
+        assert " GROUP " in screen_text(app)
         await press(app, pilot, "a")
         assert app.screen.crumbs()[0] == "queue"
         await press(app, pilot, "J", "w")

@@ -72,6 +72,7 @@ def test_a_row_of_the_table_says_who_waits_for_what_since_when_and_until_when() 
     told = queue_table([made[0], bundle_of(made[:1], made[1], made[3], 3)], NOW)
     titles, first, rest = told.splitlines()
     assert titles.split()[:3] == ["WHO", "GROUP", "KIND"]
+    assert queue_table(made[:1], NOW, of_one_group=True).split()[:2] == ["WHO", "KIND"]
     assert "~03:45" in first
     assert "3 more, cases" in rest
     assert "a slot" in rest

@@ -86,7 +86,7 @@ def _queue(name: str, output: str, *, whole: bool) -> int:
     if output == "json":
         emit(json_text([queue_document(each) for each in waiters]))
     elif waiters:
-        emit(f"{plain(reasons_line(queue.reasons))}\n\n{queue_table(waiters, _local(now))}")
+        emit(f"{plain(reasons_line(queue.reasons))}\n\n{queue_table(waiters, _local(now), of_one_group=bool(name))}")
     else:
         say(f"nothing of {name} waits" if name else "nothing waits")
     return 0

@@ -9,6 +9,7 @@ from nodus_tui import text_formats
 from nodus_tui.cli.failures import discard_stdout
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.meta import Resource
+from nodus_tui.decimal_point import at_the_point
 from nodus_tui.text import cut, safe_text, width_of
 from nodus_tui.text_formats import Row, escaped, json_text
 
@@ -59,8 +60,14 @@ def csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 def table_text(titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[str] = frozenset()) -> str:
-    """Columns as wide as their widest cell; on a terminal each line is cut at its edge. `right` names the columns of figures."""
+    """Columns as wide as their widest cell; on a terminal each line is cut at its edge. `right` names the columns of figures, which stand
+    at their decimal points.
+    """
     cells = [[safe_text(cell) for cell in row] for row in rows]
+    for place, title in enumerate(titles):
+        if title in right:
+            for row, text in zip(cells, at_the_point([row[place] for row in cells]), strict=True):
+                row[place] = text
     widths = [max(width_of(text) for text in column) for column in zip(titles, *cells, strict=True)]
     edge = _terminal_columns() if sys.stdout.isatty() else None
     lines = []

@@ -24,6 +24,8 @@ from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 
+from nodus_tui.changed_lines import ChangedLines
+
 _MOST_SECONDS = 0.5
 """How long a key may hold up the next: an action that takes longer goes on beside it."""
 HELD_SECONDS = 1.0
@@ -32,12 +34,16 @@ _ENTER = "enter"
 
 
 class WholeFrames(Screen[ScreenResultType]):
-    """A screen that is painted before a key was handled or after it, and never in between."""
+    """A screen that is painted before a key was handled or after it, and never in between; of it what changed."""
 
     asks: ClassVar[bool] = False
     """Whether Enter agrees to something here, as it does in every dialog."""
     waits = False
     """Whether a key is being handled."""
+
+    def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's
+        super().__init__(name, id, classes)
+        self._compositor = ChangedLines()
 
     def too_soon(self) -> None:
         """An Enter did nothing, for it began elsewhere."""

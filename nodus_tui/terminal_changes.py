@@ -86,11 +86,12 @@ def _read(data: str) -> tuple[list[_Placed], tuple[int, int]]:
         if match.start() != end:
             raise _NotAFrameError
         end = match.end()
-        if (codes := match["codes"]) is not None:
-            drawn = after(drawn, codes)
-        elif match["row"]:
+        part = match.lastgroup
+        if part == "codes":
+            drawn = after(drawn, match["codes"])
+        elif part == "column":
             at = int(match["row"]), int(match["column"])
-        elif match["line"]:
+        elif part == "line":
             # A line's end is followed by a move to the next.
             at = None
         elif at is None:

@@ -78,6 +78,8 @@ class SteadyInput(LinuxDriver):
     """Whether the terminal is the console's."""
     _behind = False
     """Whether frames were left out, and it is to be drawn anew."""
+    _ending: tuple[int, int] | None = None
+    """A pipe in which the thread that reads hears that it is to end: it sleeps until something comes, and wakes for nothing else."""
 
     def start_application_mode(self) -> None:
         """Begin, and hear of new sizes from the event loop, one after the other."""
@@ -86,8 +88,10 @@ class SteadyInput(LinuxDriver):
         if isinstance(self._file, TextIOWrapper):
             self._file = _Outlet(self._file)  # type: ignore[assignment]  # All of a file that is used there.
         before = self._writer_thread
+        self._ending = os.pipe()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual has no type there.
         if self._writer_thread is before:
+            self._close_ending()
             return  # It is in the background; the shell lets it go on later.
         if self._writer_thread is not None:
             self._writer_thread._queue.maxsize = 0  # noqa: SLF001 - a full one would hold up the event loop
@@ -176,7 +180,15 @@ class SteadyInput(LinuxDriver):
         """No more keys and sizes."""
         if not self._loop.is_closed():
             self._loop.remove_signal_handler(signal.SIGWINCH)
+        if self._ending is not None:
+            os.write(self._ending[1], b"\0")
         super().disable_input()
+        self._close_ending()
+
+    def _close_ending(self) -> None:
+        ends, self._ending = self._ending or (), None
+        for end in ends:
+            os.close(end)
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """As many columns and rows as the terminal has now: COLUMNS and LINES, exported once, do not change with it."""
@@ -202,8 +214,12 @@ class SteadyInput(LinuxDriver):
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         with selectors.DefaultSelector() as waiting:
             waiting.register(self.fileno, selectors.EVENT_READ)
+            ending = waiting.register(self._ending[0], selectors.EVENT_READ) if self._ending is not None else None
             while not self.exit_event.is_set():
-                if waiting.select(_BEAT_SECONDS):
+                came = {key for key, _ in waiting.select(_BEAT_SECONDS if parser.waits else None)}
+                if ending in came:
+                    return
+                if came:
                     data = self._read()
                     if not data:
                         self._app.call_later(self._app.exit, HANGUP_CODE, HANGUP_CODE)

@@ -5,6 +5,7 @@ After this door a text has neither: what is obeyed is shown as a visible stand-i
 """
 
 import unicodedata
+from functools import lru_cache
 
 from rich.cells import cell_len
 
@@ -15,6 +16,8 @@ DEFAULT_LIMIT = 10_000
 _MAX_MARKS = 2
 """Combining marks kept on one base character: enough for every living script's spelling, too few to climb over other lines."""
 _CACHE_LIMIT = 20_000
+_WORD = 40
+"""Characters up to which a text is remembered with what became of it."""
 _REGIONAL_A = 0x1F1E6
 _DIRECTION = frozenset([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
@@ -103,6 +106,20 @@ def _thin_marks(text: str) -> str:
     return "".join(kept)
 
 
+def _harmless(text: str, *, newlines: bool) -> str:
+    if newlines:
+        text = text.replace("\r\n", "\n").replace("\u2028", "\n").replace("\u2029", "\n").translate(_BLOCK)
+    else:
+        text = text.translate(_LINE)
+    return text if text.isascii() else _thin_marks(text)
+
+
+@lru_cache(maxsize=4096)
+def _harmless_word(text: str) -> str:
+    """Signs, bars and short names come again with every frame."""
+    return _harmless(text, newlines=False)
+
+
 def safe_text(text: str, *, width: int | None = None, limit: int = DEFAULT_LIMIT, newlines: bool = False) -> str:
     """The text with nothing in it that a terminal obeys or miscounts.
 
@@ -112,12 +129,7 @@ def safe_text(text: str, *, width: int | None = None, limit: int = DEFAULT_LIMIT
     if len(text) > limit:
         text = text[: max(0, limit - 1)] + ELLIPSIS
     if not (text.isascii() and text.isprintable()):
-        if newlines:
-            text = text.replace("\r\n", "\n").replace("\u2028", "\n").replace("\u2029", "\n").translate(_BLOCK)
-        else:
-            text = text.translate(_LINE)
-        if not text.isascii():
-            text = _thin_marks(text)
+        text = _harmless_word(text) if len(text) <= _WORD and not newlines else _harmless(text, newlines=newlines)
     if width is None:
         return text
     if newlines:

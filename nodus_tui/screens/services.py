@@ -72,12 +72,26 @@ class Services:
 
     def playback(self) -> Playback | None:
         """How the showing of a recording stands; None where what is shown is the present."""
-        return self.backend.playback if isinstance(self.backend, Replayed) else None
+        return self._replayed.playback if self._replayed is not None else None
 
     def recorded(self) -> str:
         """How the recording of what is shown stands, in a few words; empty where nothing is recorded."""
-        return self.backend.words() if isinstance(self.backend, Recorded) else ""
+        return self._recorded.words() if self._recorded is not None else ""
 
     def link(self) -> LinkState | None:
         """How the way to a backend in another process stands; None in process."""
-        return self.backend.link if isinstance(self.backend, Linked) else None
+        return self._linked.link if self._linked is not None else None
+
+    # What the backend is does not change, and to ask it takes longer than all else that is asked here with every frame.
+
+    @cached_property
+    def _replayed(self) -> Replayed | None:
+        return self.backend if isinstance(self.backend, Replayed) else None
+
+    @cached_property
+    def _recorded(self) -> Recorded | None:
+        return self.backend if isinstance(self.backend, Recorded) else None
+
+    @cached_property
+    def _linked(self) -> Linked | None:
+        return self.backend if isinstance(self.backend, Linked) else None

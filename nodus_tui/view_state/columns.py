@@ -60,6 +60,8 @@ class Column(Generic[Item]):
     """What it shows, for the list of columns; needed where there is no title."""
     still: bool = False
     """Its cell reads the same at any time, as long as the item is the same."""
+    still_for: Callable[[Item], bool] | None = None
+    """Of which items that holds, where it does not hold of all."""
     extra: bool = False
     """It is shown only where a person chose it."""
     since: bool = False
@@ -72,15 +74,26 @@ class Column(Generic[Item]):
         """What the list of columns calls it."""
         return self.about or self.title or self.key
 
+    def stays(self, item: Item) -> bool:
+        """Whether the item's cell reads the same at any time."""
+        return self.still or (self.still_for is not None and self.still_for(item))
+
     def natural(self, item: Item, now: datetime) -> int:
         """Cells that the item's whole cell would take."""
         return line_width(safe_line(self.cell(item, now)))
 
     def fitted(self, item: Item, now: datetime, width: int) -> Line:
         """The cell in at most `width` cells of the screen."""
+        return self.measured(item, now, width)[0]
+
+    def measured(self, item: Item, now: datetime, width: int) -> tuple[Line, int]:
+        """The same, and how many cells the whole would take."""
         shown = safe_line(self.cell(item, now))
-        if line_width(shown) <= width:
-            return shown
+        whole = line_width(shown)
+        return (shown if whole <= width else self._less(shown, item, now, width)), whole
+
+    def _less(self, shown: Line, item: Item, now: datetime, width: int) -> Line:
+        """What of a cell that does not fit is shown."""
         for form in self.shorter(item, now) if self.shorter is not None else ():
             shown = safe_line(form)
             if line_width(shown) <= width:

@@ -14,7 +14,7 @@ from nodus_tui.view_state.run_columns import run_status
 WINDOW_SECONDS = 300.0
 """How far back the burn rate looks."""
 _NANO = Decimal("0.000000001")
-_MANY = 500
+_MANY = 100
 """Runs from which on the rate is worked out once a second, and not with every frame."""
 _SHORTEST = 20.0
 """Seconds of a group's life below which a rate would say nothing."""

@@ -166,9 +166,18 @@ def run_seconds(run: AgentRun, now: datetime) -> float:
 def queue_seconds(run: AgentRun, now: datetime) -> float:
     """Seconds from creation to the start, or to now."""
     status = run_status(run)
-    if status.started_at is not None or status.phase.ended:
-        return status.queued_seconds
-    return seconds_between(status.created_at, now)
+    return status.queued_seconds if _has_begun(run) else seconds_between(status.created_at, now)
+
+
+def _at_rest(run: AgentRun) -> bool:
+    """Whether its conversation takes no more time."""
+    status = run_status(run)
+    return status.duration_seconds is not None or status.started_at is None or status.rested_at is not None
+
+
+def _has_begun(run: AgentRun) -> bool:
+    status = run_status(run)
+    return status.started_at is not None or status.phase.ended
 
 
 def _time_cell(run: AgentRun, now: datetime) -> Line:
@@ -181,8 +190,7 @@ def _time_cell(run: AgentRun, now: datetime) -> Line:
 
 
 def _queued_cell(run: AgentRun, now: datetime) -> Line:
-    waits = run_status(run).started_at is None and not run_status(run).phase.ended
-    return line(muted(column_span_text(queue_seconds(run, now), going=waits)))
+    return line(muted(column_span_text(queue_seconds(run, now), going=not _has_begun(run))))
 
 
 def _reward_cell(status: AgentRunStatus) -> Line:
@@ -279,9 +287,27 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         still=True,
     ),
     Column("calls", "CALLS", 5, _calls_cell, lambda run: run_status(run).calls, priority=5, right=True, measure=Measure.COUNT, still=True),
-    Column("time", "TIME", 6, _time_cell, lambda run: run_status(run).duration_seconds, priority=4, right=True, measure=Measure.SECONDS),
     Column(
-        "queued", "QUEUED", 6, _queued_cell, lambda run: run_status(run).queued_seconds, priority=8, right=True, measure=Measure.SECONDS
+        "time",
+        "TIME",
+        6,
+        _time_cell,
+        lambda run: run_status(run).duration_seconds,
+        priority=4,
+        right=True,
+        measure=Measure.SECONDS,
+        still_for=_at_rest,
+    ),
+    Column(
+        "queued",
+        "QUEUED",
+        6,
+        _queued_cell,
+        lambda run: run_status(run).queued_seconds,
+        priority=8,
+        right=True,
+        measure=Measure.SECONDS,
+        still_for=_has_begun,
     ),
     Column(
         "why",
@@ -294,6 +320,7 @@ RUN_COLUMNS: tuple[Column[AgentRun], ...] = (
         priority=1,
         shorter=_shorter_why,
         measure=Measure.TEXT,
+        still_for=lambda run: run_status(run).until is None,
     ),
     Column(
         "run",

@@ -1,9 +1,9 @@
 """The line table: one strip a row, painted again only where a visible row changed. Ten thousand rows cost what the visible ones cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Generic
+from itertools import zip_longest
+from typing import ClassVar, Generic, NamedTuple
 
 from rich.style import Style
 from textual import events
@@ -29,8 +29,7 @@ _EMPTY_AT = Offset(2, 2)
 """Where the words begin that stand in a table without rows."""
 
 
-@dataclass(frozen=True)
-class _Drawn:
+class _Drawn(NamedTuple):
     """What a line of the screen shows."""
 
     key: str
@@ -254,39 +253,45 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
     def _what(self, y: int) -> _Drawn | None:
         """What the line y of the viewport shows; None below the last row."""
         index = y - 1 + self.scroll_offset.y
-        if y < 1 or index >= len(self.rows):
-            return None
+        return self._row(index) if y >= 1 and index < len(self.rows) else None
+
+    def _row(self, index: int) -> _Drawn:
         key = self.rows.key_at(index)
-        item = self.rows.item(key)
-        cells = self.cells.of(key, item, self.now, self._placed, self._columns)
+        cells = self.cells.of(key, self.rows.item(key), self.now, self._placed, self._columns)
         mark = "" if key != self.cursor_key else "▌" if self.has_focus else "│"
         return _Drawn(key, cells, mark, key in self._picked)
 
+    def _in_sight(self) -> list[_Drawn]:
+        """The rows in the viewport, from the topmost."""
+        top = self.scroll_offset.y
+        return [self._row(index) for index in range(top, min(top + self.size.height - 1, len(self.rows)))]
+
     def settle_columns(self) -> None:
         """Give the columns the widths that what is in sight needs; everything is painted again where that changes one."""
+        self._settled()
+
+    def _settled(self) -> list[_Drawn]:
+        """The same, and the rows that are in sight then."""
         self._place_columns()
         # Others may come into sight with other widths, and need more: not for ever, for none is forgotten.
         for _ in range(_MOST_PLACINGS):
-            for y in range(1, self.size.height):
-                self._what(y)
+            seen = self._in_sight()
             if not self.cells.outgrown:
-                return
+                return seen
             self.cells.outgrown = False
             needed = place(self._columns, max(1, self._placed_for - MARGIN), self.cells.widest)
             if [(each.column.key, each.width) for each in needed] == [(each.column.key, each.width) for each in self._placed]:
-                return
+                return seen
             self._placed, self._drawn = needed, []
             self.refresh()
+        return self._in_sight()
 
     def _refresh_changed(self) -> None:
-        height = self.size.height
-        self.settle_columns()
+        seen = self._settled()
         header = (self.rows.order, self._placed_for)
         if header != self._header:
             self._refresh_line(0)
-        for y in range(1, height):
-            old = self._drawn[y] if y < len(self._drawn) else None
-            new = self._what(y)
+        for y, (old, new) in enumerate(zip_longest(self._drawn[1 : self.size.height], seen), start=1):
             if new != old:
                 self._refresh_difference(y, old, new)
 

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
+from textual.theme import Theme
 
 from nodus_tui.view_state.cells import Line, Tone, cut_line, line_width
 
@@ -38,16 +39,20 @@ class Paint:
 
     def fitting(self, shown: Line, width: int, *, right: bool = False, base: Style | None = None) -> list[Segment]:
         """The same of a line that `cut_line` gave already, for this width or a smaller one."""
-        ground = base if base is not None else Style.null()
-        styles = self._on(ground, plainly=base is self.cursor and self.cursor_plain)
+        return self.placed(shown, width, self.on(base), right=right)
+
+    @staticmethod
+    def placed(shown: Line, width: int, styles: Mapping[Tone, Style], *, right: bool = False) -> list[Segment]:
+        """The same in styles that `on` gave: the cells of a row stand on one ground."""
         made = [Segment(span.text, styles[span.tone]) for span in shown]
         space = width - line_width(shown)
         if space > 0:
             made.insert(0 if right else len(made), Segment(" " * space, styles[Tone.PLAIN]))
         return made
 
-    def _on(self, ground: Style, *, plainly: bool) -> Mapping[Tone, Style]:
+    def on(self, base: Style | None) -> Mapping[Tone, Style]:
         """The styles of all tones on a ground."""
+        ground, plainly = base if base is not None else Style.null(), base is self.cursor and self.cursor_plain
         known = self._grounds.get((ground, plainly))
         if known is None:
             plain = self.styles[Tone.PLAIN]
@@ -60,6 +65,13 @@ class Paint:
         return Strip(self.segments(spans, width, base=base), width)
 
 
+class _Last:
+    """The theme that was drawn with last: a line that is drawn looks it up."""
+
+    theme: Theme | None = None
+    paint: Paint
+
+
 @lru_cache(maxsize=16)
 def _paint(colours: tuple[str, ...], weights: tuple[str, ...], cursor: str, *, ansi: bool) -> Paint:
     return Paint(colours, weights, cursor, ansi=ansi)
@@ -67,7 +79,12 @@ def _paint(colours: tuple[str, ...], weights: tuple[str, ...], cursor: str, *, a
 
 def ground_of(widget: "Widget") -> Style:
     """What the widget's text stands on: a line of plain segments has no other way to know."""
-    return Style(bgcolor=widget.background_colors[1].rich_color)
+    return _ground(widget.background_colors[1])
+
+
+@lru_cache(maxsize=64)
+def _ground(colour: Color) -> Style:
+    return Style(bgcolor=colour.rich_color)
 
 
 def tone_variables(tones: Mapping[Tone, str], cursor: str, weights: Mapping[str, str]) -> dict[str, str]:
@@ -82,6 +99,12 @@ def tone_variables(tones: Mapping[Tone, str], cursor: str, weights: Mapping[str,
 def paint_of(widget: "Widget") -> Paint:
     """The styles of the theme that the widget's app shows now; the same object while the theme is the same."""
     theme = widget.app.current_theme
+    if theme is not _Last.theme:
+        _Last.theme, _Last.paint = theme, _read(theme)
+    return _Last.paint
+
+
+def _read(theme: Theme) -> Paint:
     fallback = theme.foreground or "ansi_default"
     colours = tuple(theme.variables.get(f"tone-{tone.value}", fallback) for tone in Tone)
     weights = tuple(theme.variables.get(f"weight-{tone.value}", NO_WEIGHT) for tone in Tone)

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Generic
 
-from nodus_tui.text import ELLIPSIS
-from nodus_tui.view_state.cells import Line, line_width
+from nodus_tui.view_state.cells import Line
 from nodus_tui.view_state.columns import Column, Item, Placed
 
 _MOST_KEPT = 500
 """Rows whose cells are kept: more than any terminal shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Made(Generic[Item]):
     """The cells of a row, and what they were made of."""
 
@@ -21,6 +20,8 @@ class _Made(Generic[Item]):
     second: int
     placed: tuple[Placed[Item], ...]
     cells: tuple[Line, ...]
+    moving: tuple[int, ...]
+    """The places of those that go by the time."""
 
 
 class RowCells(Generic[Item]):
@@ -34,6 +35,8 @@ class RowCells(Generic[Item]):
         """Whether a cell was made that is wider than all before it."""
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
+        self._now = datetime.min.replace(tzinfo=UTC), 0
+        """The time that was asked for last, and its second."""
 
     def clear(self) -> None:
         """Forget all: they look otherwise. What the columns need stays."""
@@ -51,43 +54,53 @@ class RowCells(Generic[Item]):
         second those alone that go by the time, for no cell tells less than a second. `columns` are those that are to be shown, also where
         they have no place.
         """
-        second = int(now.timestamp())
+        second = self._second(now)
         made = self._made.get(key)
-        same = made is not None and made.item is item and made.placed is placed
-        if made is not None and same and made.second == second:
-            return made.cells
+        if made is None or made.item is not item or made.placed is not placed:
+            return self._afresh(key, item, now, placed, columns if made is None or made.item is not item else ())
+        if made.second != second:
+            made.second = second
+            if made.moving:
+                self._move_on(made, now)
+        return made.cells
+
+    def _second(self, now: datetime) -> int:
+        if now is not self._now[0]:
+            self._now = now, int(now.timestamp())
+        return self._now[1]
+
+    def _afresh(
+        self, key: str, item: Item, now: datetime, placed: tuple[Placed[Item], ...], columns: Sequence[Column[Item]]
+    ) -> tuple[Line, ...]:
+        """All cells of a row; of `columns`, that have no place, what they would need is noted."""
         if len(self._made) > _MOST_KEPT:
             self._made.clear()
         self.rows_made += 1
-        kept: Sequence[Line | None] = made.cells if made is not None and same else (None,) * len(placed)
-        cells = tuple(
-            cell if cell is not None and each.column.still else each.column.fitted(item, now, each.width)
-            for each, cell in zip(placed, kept, strict=True)
-        )
-        self._measure(item, now, placed, cells, columns if made is None or made.item is not item else None)
-        self._made[key] = _Made(item, second, placed, cells)
-        return cells
-
-    def _measure(
-        self,
-        item: Item,
-        now: datetime,
-        placed: Sequence[Placed[Item]],
-        cells: Sequence[Line],
-        others: Sequence[Column[Item]] | None,
-    ) -> None:
-        """Note what the columns need to show an item whole; of `others`, that are not shown, only where the item is another."""
-        shown: set[str] = set()
-        for each, cell in zip(placed, cells, strict=True):
-            column = each.column
-            shown.add(column.key)
-            if not column.fills and (others is not None or not column.still):
-                # A figure that does not fit is a lone …, and a wide letter may leave the last place of a cell free.
-                whole = column.shorter is None and line_width(cell) < each.width and not any(ELLIPSIS in span.text for span in cell)
-                self._note(column.key, line_width(cell) if whole else column.natural(item, now))
-        for column in others or ():
+        cells = tuple([self._cell(item, now, each) for each in placed])
+        shown = {each.column.key for each in placed}
+        for column in columns:
             if not column.fills and column.key not in shown:
                 self._note(column.key, column.natural(item, now))
+        moving = tuple([at for at, each in enumerate(placed) if not each.column.stays(item)])
+        self._made[key] = _Made(item, self._second(now), placed, cells, moving)
+        return cells
+
+    def _move_on(self, made: _Made[Item], now: datetime) -> None:
+        """Another second: the cells that go by the time."""
+        self.rows_made += 1
+        cells = list(made.cells)
+        for at in made.moving:
+            cells[at] = self._cell(made.item, now, made.placed[at])
+        if (made_now := tuple(cells)) != made.cells:
+            made.cells = made_now
+
+    def _cell(self, item: Item, now: datetime, placed: Placed[Item]) -> Line:
+        """A cell that fits; what its column needs to show it whole is noted."""
+        column = placed.column
+        cell, whole = column.measured(item, now, placed.width)
+        if not column.fills:
+            self._note(column.key, whole)
+        return cell
 
     def _note(self, key: str, width: int) -> None:
         if width > self.widest.get(key, -1):

@@ -21,14 +21,18 @@ Columns = Sequence[Placed[Any]]
 
 def row_strip(paint: Paint, columns: Columns, cells: Sequence[Line], width: int, *, marks: str, base: Style) -> Strip:
     """A line of exactly `width` cells; `cells` are cut to their columns already."""
+    styles = paint.on(base)
+    gap = Segment(" " * GAP, styles[Tone.PLAIN])
     segments: list[Segment] = paint.segments((Span(marks.ljust(MARGIN), Tone.KEY),), MARGIN, base=base)
-    for index, (placed, cell) in enumerate(zip(columns, cells, strict=True)):
-        if index:
-            segments.extend(paint.fitting((), GAP, base=base))
-        segments.extend(paint.fitting(cell, placed.width, right=placed.column.right, base=base))
-    used = MARGIN + sum(placed.width for placed in columns) + GAP * max(0, len(columns) - 1)
+    used = MARGIN
+    for placed, cell in zip(columns, cells, strict=True):
+        if used > MARGIN:
+            segments.append(gap)
+            used += GAP
+        segments += paint.placed(cell, placed.width, styles, right=placed.column.right)
+        used += placed.width
     if used < width:
-        segments.extend(paint.fitting((), width - used, base=base))
+        segments.append(Segment(" " * (width - used), styles[Tone.PLAIN]))
     # Neighbours of one style go out as one: fewer bytes on a thin line.
     return Strip(segments, max(used, width)).adjust_cell_length(width).simplify()
 

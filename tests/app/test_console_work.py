@@ -5,6 +5,9 @@ from datetime import timedelta
 from console_driver import console, press, screen_lines, settled
 from console_records import NOW, changed, every_kind_of_run, group, run, usd
 from scripted_backend import ScriptedBackend
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 
 from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.widgets.line_table import LineTable
@@ -40,6 +43,39 @@ async def test_one_changed_figure_paints_its_line_up_to_it_and_the_screen_is_as_
         table.repaint()
         await settled(app, pilot)
         assert screen_lines(app) == painted
+
+
+async def test_a_frame_asks_no_widget_without_a_line_in_it() -> None:
+    backend = ScriptedBackend([group()], every_kind_of_run())
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, pilot):
+        table = app.screen.query_one("#rows", LineTable)
+        asked: list[tuple[Widget, Region]] = []
+        for widget in app.screen.query(Widget):
+            _note_lines_asked_of(widget, asked)
+        backend.emit(changed("AgentRun", "fleet-0007-a1", 101, of="fleet", calls=987))
+        await settled(app, pilot)
+        assert table in [widget for widget, _ in asked]
+        assert {widget for widget, _ in asked} <= set(table.ancestors_with_self)
+        assert {part.height for _, part in asked} == {1}
+
+
+def _note_lines_asked_of(widget: Widget, asked: list[tuple[Widget, Region]]) -> None:
+    render_lines = widget.render_lines
+
+    def noted(crop: Region) -> list[Strip]:
+        asked.append((widget, crop))
+        return render_lines(crop)
+
+    widget.render_lines = noted  # type: ignore[method-assign]
+
+
+async def test_rows_whose_times_stand_still_are_not_made_again_in_the_next_second() -> None:
+    backend = ScriptedBackend([group()], [run(case, phase=RunPhase.SUCCEEDED, duration_seconds=5.0, started_at=NOW) for case in range(5)])
+    async with console(backend, start_at="fleet", size=(120, 40)) as (app, _pilot):
+        table = app.screen.query_one("#rows", LineTable)
+        before = table.cells.rows_made
+        table.show(NOW + timedelta(seconds=1))
+        assert table.cells.rows_made == before
 
 
 async def test_nothing_changed_paints_nothing() -> None:

@@ -5,12 +5,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from console_records import NOW, group, run, usd
+from console_records import NOW, every_kind_of_run, group, run, usd
 from hypothesis import given
 from hypothesis import strategies as st
 from job_records import job
 
-from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 from nodus_tui.contract.resources.agent_group import Coverage
 from nodus_tui.text import width_of
 from nodus_tui.view_state.campaigns import CAMPAIGN_COLUMNS
@@ -20,6 +20,23 @@ from nodus_tui.view_state.jobs import JOB_COLUMNS
 from nodus_tui.view_state.money import usd_forms
 from nodus_tui.view_state.run_columns import RUN_COLUMNS
 from nodus_tui.view_state.telling_apart import told_apart
+
+
+@pytest.mark.parametrize("later", [timedelta(seconds=1), timedelta(minutes=61), timedelta(days=40)], ids=str)
+def test_a_cell_that_is_said_to_stay_reads_the_same_at_any_time(later: timedelta) -> None:
+    runs = [
+        *every_kind_of_run(),
+        run(90, phase=RunPhase.INTERRUPTED, started_at=NOW, rested_at=NOW + timedelta(seconds=3)),
+        run(91, phase=RunPhase.WAITING, started_at=NOW, until=NOW + timedelta(minutes=2)),
+        run(92, phase=RunPhase.RUNNING, started_at=NOW),
+        run(93, phase=RunPhase.PENDING, created_at=NOW),
+    ]
+    moving = {column.key for each in runs for column in RUN_COLUMNS if not column.stays(each)}
+    assert moving == {"time", "queued", "why", "started", "ended"}
+    for each in runs:
+        for column in RUN_COLUMNS:
+            if column.stays(each):
+                assert column.cell(each, NOW + later) == column.cell(each, NOW)
 
 
 @given(st.integers(76, 250))

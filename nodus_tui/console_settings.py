@@ -6,7 +6,7 @@ from pathlib import Path
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.regular_files import read_regular
-from nodus_tui.contract.spec_loading.sentences import Finding
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.view_state.keymap import keymap_findings
 from nodus_tui.view_state.table_columns import column_findings
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.regular_files import read_regular
-from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
+from nodus_tui.ready_themes import ready_theme
 from nodus_tui.theming import ThemeFile, load_theme
 
 _SUFFIXES = (".yaml", ".yml")
+_MOST_BYTES = 1024 * 1024
+"""A theme has a few kilobytes."""
 _MOST_FILES = 200
 """Theme files of one folder that are looked at: more is a folder of something else."""
 
@@ -117,10 +119,12 @@ def _mark(path: Path) -> Mark | None:
 
 
 def _read(path: Path, mark: Mark, before: ThemeFile | None) -> _Entry:
-    if mark[2] > MAX_BYTES:
+    if mark[2] > _MOST_BYTES:
         return _Entry(mark, before, (Fault(message="the file is too large for a theme", file=str(path)),))
     try:
-        return _Entry(mark, load_theme(str(path), read_regular(path)))
+        text = read_regular(path)
+        ready = ready_theme(path, text) if path.parent == packaged_folder() else None
+        return _Entry(mark, ready or load_theme(str(path), text))
     except NodusError as error:
         return _Entry(mark, before, error.faults)
     except OSError as error:

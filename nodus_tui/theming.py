@@ -1,6 +1,7 @@
 """Themes: what a file of one says, and what becomes of it on the screen. It knows tones and Textual's themes, and reads no file."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -8,7 +9,6 @@ from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from nodus_tui.contract.base import ContractModel
-from nodus_tui.contract.spec_loading.single_document import load_single
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.widgets.paint import tone_variables
 
@@ -111,8 +111,15 @@ class ThemeFile(ContractModel):
             raise PydanticCustomError("ansi", f"{strange[0]} is one of the terminal's own colours: they go with `ansi: true`")
         return self
 
+    @classmethod
+    def of_checked(cls, fields: Mapping[str, Any]) -> "ThemeFile":
+        """The theme of fields that were checked before. To make the checks takes a start longer than all else of a theme."""
+        parts: dict[str, type[ContractModel]] = {"grounds": Grounds, "tones": Tones, "weights": Weights}
+        made: dict[str, Any] = {name: parts[name].model_construct(**each) if name in parts else each for name, each in fields.items()}
+        return cls.model_construct(**made)
+
     def _colours(self) -> tuple[str, ...]:
-        return (*self.grounds.model_dump().values(), *self.tones.model_dump().values())
+        return tuple(colour for part in (self.grounds, self.tones) for _, colour in part)
 
     @property
     def colourless(self) -> bool:
@@ -123,7 +130,7 @@ class ThemeFile(ContractModel):
         """The theme for Textual, with variables by which the styles find the tones."""
         tones, grounds = self.tones, self.grounds
         variables = {
-            **tone_variables(tones.by_tone(), grounds.cursor, self.weights.model_dump()),
+            **tone_variables(tones.by_tone(), grounds.cursor, dict(self.weights)),
             "input-cursor-background": tones.plain,
             "input-cursor-foreground": grounds.background,
             "input-selection-background": grounds.cursor,
@@ -161,6 +168,8 @@ class ThemeFile(ContractModel):
 
 def load_theme(file: str, text: bytes) -> ThemeFile:
     """The theme that a file's text is. Raises NodusError Configuration with every fault of it, each with its line."""
+    from nodus_tui.contract.spec_loading.single_document import load_single  # noqa: PLC0415 - reads YAML, where that is not yet read
+
     return load_single(ThemeFile, file, text, what="theme")
 
 

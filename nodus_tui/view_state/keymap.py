@@ -6,8 +6,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.nearest import nearest
-from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.contract.wording import quoted
 from nodus_tui.view_state.key_actions import KEY_ACTIONS, View, action_by_id
 from nodus_tui.view_state.key_moves import MOVE_BY_ID, MOVES

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.nearest import nearest
-from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.contract.wording import quoted
 from nodus_tui.view_state.views import Trait, views_with
 

@@ -93,6 +93,7 @@ def test_the_first_paint_loads_no_library_that_it_does_not_draw_with(found: dict
         "rapidfuzz",
         "sqlite3",
         "tree_sitter",
+        "yaml",
     }
     assert not (heavy | {"local_backend", "nodus_tui.authoring", "nodus_tui.contract.configuration"}) & set(found["modules"])
 

@@ -12,8 +12,9 @@ from scripted_backend import ScriptedBackend
 
 from nodus_tui.console_memory import FILE_NAME, ConsoleMemory
 from nodus_tui.contract.console_configuration import ConsoleSettings
+from nodus_tui.ready_themes import READY, made_ready, ready_theme
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
-from nodus_tui.theming import ThemeFile, Tones, Weights, contrast
+from nodus_tui.theming import ThemeFile, Tones, Weights, contrast, load_theme
 from nodus_tui.view_state.cells import Tone
 
 
@@ -37,6 +38,25 @@ def test_the_packaged_themes_are_all_fit() -> None:
         *("nodus-ansi", "nodus-mono"),
     }
     assert all(theme.about for theme in PACKAGED.values())
+
+
+def test_what_stands_ready_of_the_packaged_themes_is_what_their_files_say() -> None:
+    files = sorted(packaged_folder().glob("*.yaml"))
+    assert (packaged_folder() / READY).read_text(encoding="utf-8") == made_ready(files), "run: python scripts/ready_themes.py"
+    for file in files:
+        ready = ready_theme(file, file.read_bytes())
+        assert ready is not None
+        assert ready.theme() == load_theme(str(file), file.read_bytes()).theme()
+        assert ready.model_dump() == load_theme(str(file), file.read_bytes()).model_dump()
+
+
+def test_a_packaged_file_that_was_changed_shows_what_it_says(tmp_path: Path) -> None:
+    for file in (packaged_folder() / "nodus-dark.yaml", packaged_folder() / READY):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    changed = tmp_path / "nodus-dark.yaml"
+    assert ready_theme(changed, changed.read_bytes()) is not None
+    changed.write_text(changed.read_text(encoding="utf-8").replace("dark: true", "dark: false"), encoding="utf-8")
+    assert ready_theme(changed, changed.read_bytes()) is None
 
 
 def test_a_theme_has_every_tone() -> None:

@@ -16,11 +16,12 @@ from nodus_tui.contract.resources.meta import Metadata, Resource
 from nodus_tui.contract.resources.registry import API_VERSIONS, KINDS
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.fault_order import in_file_order, listed
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.placing import placed, validated
 from nodus_tui.contract.spec_loading.plain_documents import plain_document
-from nodus_tui.contract.spec_loading.sentences import Finding, shown, without_consequences
+from nodus_tui.contract.spec_loading.sentences import shown, without_consequences
 from nodus_tui.contract.spec_loading.single_document import load_single, no_more
 from nodus_tui.contract.spec_loading.yaml_reader import SourceDocument, read_documents
 from nodus_tui.contract.wording import alternatives, escaped, quoted

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.spec_loading.bundle import Position, path_text
-from nodus_tui.contract.spec_loading.sentences import Finding, findings
+from nodus_tui.contract.spec_loading.finding import Finding
+from nodus_tui.contract.spec_loading.sentences import findings
 from nodus_tui.contract.spec_loading.yaml_reader import SourceDocument
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -5,8 +5,8 @@ from datetime import timedelta
 from decimal import Decimal
 from math import isfinite
 
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.paths import Path
-from nodus_tui.contract.spec_loading.sentences import Finding
 from nodus_tui.contract.spec_loading.yaml_reader import MAX_DEPTH, MAX_VALUES, SourceDocument
 from nodus_tui.contract.wording import escaped
 

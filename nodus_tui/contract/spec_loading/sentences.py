@@ -1,13 +1,13 @@
 """From what pydantic found to what the person who wrote the spec should read: plain sentences with names, values and limits."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from nodus_tui.contract.spec_loading.bundle import path_text
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.spec_loading.paths import Path
 from nodus_tui.contract.spec_loading.scalars import SourceFloat
@@ -24,18 +24,6 @@ _WORDS = {"None": "empty", "True": "true", "False": "false"}
 _LONGEST_INTEGER = 400
 """Bits of an integer that a message repeats; turning a longer one into digits could cost or fail."""
 _RANGES = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A fault of a value, before it is given its place in the file."""
-
-    path: Path
-    message: str
-    suggestion: str = ""
-    at_key: bool = False
-    """It is the key that is wrong, not its value."""
-    missing: bool = False
 
 
 def shown(value: object) -> str:

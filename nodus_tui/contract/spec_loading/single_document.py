@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.spec_loading.fault_order import in_file_order, listed
+from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.placing import Model, placed, validated
-from nodus_tui.contract.spec_loading.sentences import Finding, shown, without_consequences
+from nodus_tui.contract.spec_loading.sentences import shown, without_consequences
 from nodus_tui.contract.spec_loading.yaml_reader import read_documents
 
 

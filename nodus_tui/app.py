@@ -113,6 +113,8 @@ class NodusApp(App[int], inherit_bindings=False):
         self._tidying = Tidying()
         super().__init__()
         self.animation_level = "none"
+        # Nothing here has a tooltip or is told as a toast: no screen carries the widgets for them, in tests as outside.
+        self._disable_tooltips = self._disable_notifications = True
         self.backend = backend
         self.start_at = start_at
         self.starts_anew = starts_anew

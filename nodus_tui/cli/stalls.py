@@ -9,6 +9,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
 
 _SHOWN_RUNS = 3
+"""Runs that are told each with its command; more of them are raised together."""
 
 
 async def waiting_runs(backend: Backend, group: str) -> list[AgentRun]:
@@ -64,12 +65,13 @@ def stall_advice(group: str, status: AgentGroupStatus, waiting: list[AgentRun]) 
         command = f"nodus-tui extend-cap group/{group} {usd_text(room_for_all(status, waiting))}"
         sentences.append(f"{to_start} {cases} under the group's cap of {display_usd(status.money.cap_usd)}; room for all: `{command}`")
     stuck = [run for run in waiting if not unstarted(run)]
-    for run in stuck[:_SHOWN_RUNS]:
+    if len(stuck) > _SHOWN_RUNS:
+        command = f"nodus-tui extend-cap group/{group} --waiting {usd_text(max(map(next_cap, stuck)))}"
+        return [*sentences, f"{len(stuck)} runs wait at their own caps; all of them go on with `{command}`"]
+    for run in stuck:
         cap = run.spec.max_cost_usd or Decimal(0)
         command = f"nodus-tui extend-cap run/{run.name} {usd_text(next_cap(run))}"
         sentences.append(f"{run.name} waits at its own cap of {exact_usd(cap)}; go on with `{command}`")
-    if len(stuck) > _SHOWN_RUNS:
-        sentences.append(f"{len(stuck) - _SHOWN_RUNS} more runs wait at their own caps: `nodus-tui get runs --group {group}`")
     return sentences
 
 

@@ -98,6 +98,20 @@ def test_runs_at_their_own_cap_are_3_and_the_advice_frees_them(workspace: Worksp
     assert json.loads(waited.stdout)["passRate"] == 1.0
 
 
+def test_many_runs_at_their_own_caps_are_raised_by_one_command(workspace: Workspace, nodus: Nodus) -> None:
+    done = nodus("run", "-f", workspace.spec(tasks=4, run_cap="0.0005"), "--json", "-q")
+    assert done.exit_code == 3
+    command = done.stderr.partition("`nodus-tui extend-cap ")[2].partition("`")[0].split()
+    assert command[:2] == ["group/hello", "--waiting"]
+    refused = nodus("extend-cap", "group/hello", "--waiting", "0.0005")
+    assert (refused.exit_code, "no run of hello waits at a cap of its own below $0.0005" in refused.stderr) == (2, True)
+    freed = nodus("extend-cap", *command, "--wait", "--json")
+    assert freed.exit_code == 0, freed.stderr
+    assert json.loads(freed.stdout)["coverage"] == {"scored": 4, "total": 4}
+    assert nodus("extend-cap", "group/hello", "--waiting", "1").exit_code == 2, "none waits any more"
+    assert "--waiting is for groups" in nodus("extend-cap", "run/hello-c001", "--waiting", "1").stderr
+
+
 BAD_SPECS = {
     "a cap of zero": ('maxCostUSD: "5.00"', 'maxCostUSD: "0.00"', "spec.maxCostUSD"),
     "101 cases": ("tasks: 3", "tasks: 101", "spec.evaluation.tasks"),

@@ -26,10 +26,11 @@ def test_a_run_at_its_own_cap_is_named_with_twice_its_cap() -> None:
     assert "`nodus-tui extend-cap run/hello-008 0.0012`" in stall_advice("hello", STALLED, [needs_more])[-1]
 
 
-def test_many_runs_at_their_caps_are_counted_not_listed() -> None:
-    advice = stall_advice("hello", STALLED, [run(number, RunPhase.WAITING, CAP) for number in range(10)])
-    assert len(advice) == 5
-    assert "7 more runs" in advice[-1]
+def test_many_runs_at_their_caps_are_raised_together_to_what_the_dearest_needs() -> None:
+    waiting = [run(number, RunPhase.WAITING, CAP, cap="0.01") for number in range(9)]
+    dear = run(9, RunPhase.WAITING, CAP, cap="0.01", needed_cap_usd=Decimal("0.031"))
+    advice = stall_advice("hello", STALLED, [*waiting, dear])
+    assert advice[1:] == ["10 runs wait at their own caps; all of them go on with `nodus-tui extend-cap group/hello --waiting 0.031`"]
 
 
 def test_the_backend_s_own_words_come_first() -> None:

@@ -175,3 +175,19 @@ async def test_foreign_text_of_a_recording_is_text(tmp_path: Path) -> None:
             await press(app, pilot, "x")
             assert "recording of ␛[31mred␛]0;x␇<U+202E>[b]" in screen_text(app)
             assert not {"\x1b", "\x07", "\u202e"} & set(wire_text(app))
+
+
+async def test_a_conversation_that_was_not_recorded_is_neither_asked_for_again_nor_told_to_be_empty(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as place:
+        await watched_campaign(place, tasks=1)
+    async with replayed(place.path, speed=inf) as backend:
+        app = NodusApp(backend, start_at="hello", clock=lambda: NOW)
+        async with app.run_test(size=(160, 45)) as pilot:
+            await until(app, pilot, lambda: "● Completed" in screen_text(app))
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: "so the recording does not hold it." in " ".join(screen_text(app).split()))
+            shown = screen_text(app)
+            assert "asked for again" not in shown
+            assert "Known with the conversation." in shown
+            assert "No model call" not in shown
+            assert "other" not in shown

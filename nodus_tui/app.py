@@ -14,13 +14,14 @@ from rich.console import RenderableType
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
-from textual.events import Event, Key, Resize
+from textual.events import Event, Key, MouseEvent, Resize
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import WorkerCancelled, WorkerFailed
 
 from nodus_tui.appearance import Appearance
+from nodus_tui.click_gate import ClickGate
 from nodus_tui.connect import chosen_way
 from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.contract.backend import Backend
@@ -110,6 +111,7 @@ class NodusApp(App[int], inherit_bindings=False):
     ) -> None:
         self._own_filters: tuple[LineFilter, ...] = ()
         self._key_gate = KeyGate(self, super().on_event)
+        self._click_gate = ClickGate()
         self._tidying = Tidying()
         super().__init__()
         self.animation_level = "none"
@@ -257,10 +259,10 @@ class NodusApp(App[int], inherit_bindings=False):
                 self._place.left(self._here())
 
     async def on_event(self, event: Event) -> None:
-        """Keys go one after the other; all else as Textual does it."""
+        """Keys go one after the other, the second half of a double click agrees to nothing; all else as Textual does it."""
         if isinstance(event, Key) and not event.is_forwarded:
             self._key_gate.take(event)
-        else:
+        elif not (isinstance(event, MouseEvent) and not event.is_forwarded and self._click_gate.passes_over(event, self.screen)):
             await super().on_event(event)
 
     def on_too_much_pasted(self) -> None:

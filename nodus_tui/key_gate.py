@@ -54,6 +54,11 @@ class WholeFrames(Screen[ScreenResultType]):
             super()._on_timer_update()
 
 
+def asks(screen: Screen[Any]) -> bool:
+    """Whether Enter and clicks agree to something on a screen."""
+    return screen.asks if isinstance(screen, WholeFrames) else isinstance(screen, ModalScreen)
+
+
 class KeyGate:
     """Hands keys over one by one; the next when the one before was handled, and what it opened has the focus. Then the screen is drawn."""
 
@@ -109,12 +114,11 @@ class KeyGate:
         here = screen.focused or screen if screen is not None else None
         if not began_before:
             self._enter_began = here
-        if here is self._enter_began:
+        if screen is None or here is self._enter_began or not asks(screen):
             return False
-        if isinstance(screen, WholeFrames) and screen.asks:
+        if isinstance(screen, WholeFrames):
             screen.too_soon()
-            return True
-        return isinstance(screen, ModalScreen)
+        return True
 
     def _screen(self) -> Screen[Any] | None:
         try:

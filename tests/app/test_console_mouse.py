@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from console_driver import Driver, console, press, screen_lines, screen_text, settled
 from console_records import every_kind_of_run, group
 from console_stops import STOPS, go_to
 from scripted_backend import ScriptedBackend
-from textual.events import MouseScrollDown
+from textual.events import MouseDown, MouseScrollDown, MouseUp
 
+from nodus_tui import click_gate
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.screens.base import ViewScreen
@@ -168,3 +170,38 @@ async def test_where_nothing_can_be_copied_it_is_said_what_to_do() -> None:
         await go_to(app, pilot, STOPS["job"])
         await press(app, pilot, "y")
         assert "Mark some text with the mouse first." in screen_text(app)
+
+
+def press_of_the_mouse(app: NodusApp, words: str) -> tuple[MouseDown, MouseUp]:
+    """As a terminal tells it, where these words stand."""
+    x, y = next((text.index(words), y) for y, text in enumerate(screen_lines(app)) if words in text)
+    return tuple(kind(None, x, y, 0, 0, 1, False, False, False, screen_x=x, screen_y=y) for kind in (MouseDown, MouseUp))
+
+
+async def let_go(app: NodusApp, pilot: Driver, events: tuple[MouseDown, MouseUp]) -> None:
+    for event in events:
+        app.post_message(event)
+    await settled(app, pilot)
+
+
+@pytest.mark.parametrize(("words", "row"), [("kill", "Kill what"), ("extend", "Give what")])
+async def test_the_second_half_of_a_double_click_agrees_to_nothing_that_the_first_has_opened(
+    words: str, row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(click_gate, "TOGETHER_SECONDS", float("inf"))
+    backend = world()
+    async with console(backend, size=(120, 30)) as (app, pilot):
+        await press(app, pilot, "ctrl+p", *words)
+        await let_go(app, pilot, press_of_the_mouse(app, row))
+        dialog = app.screen
+        assert isinstance(dialog, ConfirmDialog | PromptDialog)
+        answer = "Enter does it"
+        if isinstance(dialog, ConfirmDialog):
+            await press(app, pilot, *dialog.question.typed)
+            answer = f"  {dialog.question.go}  "
+        await let_go(app, pilot, press_of_the_mouse(app, answer))
+        assert app.screen is dialog
+        assert backend.acted == []
+        monkeypatch.setattr(click_gate, "TOGETHER_SECONDS", 0.0)
+        await let_go(app, pilot, press_of_the_mouse(app, answer))
+        assert len(backend.acted) == 1

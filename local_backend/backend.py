@@ -124,7 +124,7 @@ class LocalBackend:
     def _hardware(self) -> HardwareWatch:
         from local_backend.hardware_here import hardware_here  # noqa: PLC0415 - see above
 
-        return hardware_here(self._workspace.home, self.desk, self._environ, self._clock, self._reader.launches)
+        return hardware_here(self._workspace.home, self._rooms.machine_sandboxes, self._environ, self._clock, self._reader.launches)
 
     @cached_property
     def _boxes_here(self) -> BoxesHere:
@@ -205,7 +205,7 @@ class LocalBackend:
         """What each document costs at most, and how long it takes."""
         from local_backend.estimating import estimate_bundle  # noqa: PLC0415 - reading does without
 
-        return await estimate_bundle(bundle, minutes_per_case, self._rooms.applier, self._rooms.rates)
+        return await estimate_bundle(bundle, minutes_per_case, self._rooms.lookups, self._rooms.rates)
 
     async def get(self, kind: str, name: str) -> Resource:
         """One resource."""
@@ -283,7 +283,7 @@ class LocalBackend:
     async def _served_models(self) -> tuple[ModelFact, ...]:
         """The families that jobs serve, or will when a group names them."""
         try:
-            served = await self._rooms.applier.served_families()
+            served = await self._rooms.lookups.served_families()
         except NodusError:
             return ()  # The database is in trouble, which every other call tells.
         return tuple(each.fact() for each in served.values() if not each.problem)
@@ -297,7 +297,7 @@ class LocalBackend:
 
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
-        found = await self.desk.list()
+        found = await self._rooms.machine_sandboxes.list()
         mine = [each for each in found if each.mine]
         costs = {
             "episode": await self._reader.groups.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
@@ -307,7 +307,7 @@ class LocalBackend:
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""
-        return await self.desk.reap()
+        return await self._rooms.machine_sandboxes.reap()
 
     async def files(self, run: str) -> tuple[FileEntry, ...]:
         """The files in a run's work folder."""
@@ -376,14 +376,14 @@ class LocalBackend:
         self, reference: str, *, split: str | None = None, tasks: int | None = None, seed: int = 0
     ) -> AsyncIterator[GoldCase]:
         """The gold check of an environment."""
-        async with aclosing(self._rooms.environments.check(reference, self._rooms.applier, split=split, tasks=tasks, seed=seed)) as cases:
+        async with aclosing(self._rooms.environments.check(reference, self._rooms.lookups, split=split, tasks=tasks, seed=seed)) as cases:
             async for case in cases:
                 yield case
 
     async def environment_tasks(self, reference: str, *, split: str = "test", seed: int = 0, after: int = 0, limit: int = 50) -> TaskPage:
         """Tasks of an environment as agents see them."""
         self._check()
-        return await self._rooms.environments.tasks(reference, self._rooms.applier, split=split, seed=seed, after=after, limit=limit)
+        return await self._rooms.environments.tasks(reference, self._rooms.lookups, split=split, seed=seed, after=after, limit=limit)
 
     async def scheduler_view(self, *, after: int = -LOG_BYTES, limit: int = LOG_BYTES) -> SchedulerView:
         """Who does the work and how well, and its log. It answers in trouble too: then it is looked at most."""
@@ -420,12 +420,11 @@ class LocalBackend:
         """Let go of the workspace."""
         if self._is_there("_owner"):
             await self._owner.aclose()
+        # Whoever looks at the hardware goes first.
         if self._is_there("_rooms"):
-            await self._rooms.devices.aclose()
+            await self._rooms.aclose()
         if self._is_there("_hardware"):
             await self._hardware.aclose()
-        if self._is_there("_rooms"):
-            await self.desk.aclose()
         await self._store.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,25 +1,33 @@
-"""The environments of a workspace as applying, scheduling and the gold check use them: found by name, graded by a process of their own."""
+"""The environments of a workspace as applying, scheduling and the gold check use them: found by name, graded by a process of their own.
+
+What grades is loaded when something is first graded.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from local_backend.applying.lookups import Lookups
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.checked import CheckedEnvironments
-from local_backend.environments.client import EnvironmentFacts, EnvironmentWorker
-from local_backend.environments.interface import ResolvedEnvironment
-from local_backend.grading.client import GradingWorker, start_grader
-from local_backend.grading.gold import check_gold
-from local_backend.sandboxes.interface import SandboxError
-from local_backend.sandboxes.pool import SandboxPool
+from local_backend.environments.client import EnvironmentWorker
 from nodus_tui.contract.environment_check import KEPT_FAULTS, GoldCase, GoldRecord
 from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.resources.environment import Environment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from local_backend.applying.lookups import Lookups
+    from local_backend.environments.client import EnvironmentFacts
+    from local_backend.environments.interface import ResolvedEnvironment
+    from local_backend.grading.client import GradingWorker
+    from local_backend.sandboxes.pool import SandboxPool
+    from nodus_tui.contract.resources.environment import Environment
 
 _PAGES_AT_ONCE = 2
 """Pages of tasks that are made at the same time: each is a process."""
@@ -28,7 +36,7 @@ _PAGES_AT_ONCE = 2
 class LocalEnvironments:
     """One a backend."""
 
-    def __init__(self, home: Path, pool: SandboxPool, environ: Mapping[str, str], clock: Callable[[], datetime]) -> None:
+    def __init__(self, home: Path, pool: Callable[[], SandboxPool], environ: Mapping[str, str], clock: Callable[[], datetime]) -> None:
         self.catalogue = EnvironmentCatalogue()
         self._home = home
         self._pool = pool
@@ -51,6 +59,8 @@ class LocalEnvironments:
         self, resolved: ResolvedEnvironment, *, split: str, seed: int, tasks: int, skip: int = 0, expect_digest: str | None
     ) -> EnvironmentWorker | GradingWorker:
         """A worker with the tasks of one evaluation. Raises NodusError."""
+        from local_backend.grading.client import start_grader  # noqa: PLC0415 - looking at environments grades nothing
+
         return await start_grader(
             resolved,
             split=split,
@@ -67,6 +77,8 @@ class LocalEnvironments:
         self, reference: str, lookups: Lookups, *, split: str | None, tasks: int | None, seed: int
     ) -> AsyncGenerator[GoldCase, None]:
         """The gold check of an environment, by `name@version`, or by its name where it has one version here. Raises NodusError."""
+        from local_backend.grading.gold import check_gold  # noqa: PLC0415 - see above
+
         own = await lookups.stored_environments()
         resolved = self.resolve(self._with_version(reference, own), split or "test", own=own.get, own_names=own)
         facts = await self.facts(resolved)
@@ -139,7 +151,9 @@ class LocalEnvironments:
 
     async def grading_engine(self, name: str) -> str:
         """The engine that makes the sandboxes in which an environment's answers are graded. Raises NodusError."""
+        from local_backend.sandboxes.interface import SandboxError  # noqa: PLC0415 - see above
+
         try:
-            return (await self._pool.facts()).engine
+            return (await self._pool().facts()).engine
         except SandboxError as error:
             raise NodusError(ErrorCode.UNAVAILABLE, f"{name} is graded in sandboxes: {error}") from error

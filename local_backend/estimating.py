@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from local_backend.applying.lookups import Lookups, located
-from local_backend.jobs.speeds import speeds
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.served import ServedFamily
 from local_backend.models.token_bound import input_bound
@@ -36,7 +35,7 @@ async def estimate_bundle(
         resource = document.resource
         if isinstance(resource, AgentGroup):
             agent = await _agent_of(bundle, document, resource, lookups)
-            here = {**rates, **await lookups.devices.electric_rates((agent.spec.sandbox.hardware,))}
+            here = {**rates, **await lookups.electric_rates((agent.spec.sandbox.hardware,))}
             made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, here))
         else:
             other = await _estimate_other(bundle, resource, lookups, rates)
@@ -46,7 +45,7 @@ async def estimate_bundle(
 
 
 async def _estimate_other(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
-    electric = await lookups.devices.electric_rates(_hardware_of(resource))
+    electric = await lookups.electric_rates(_hardware_of(resource))
     made = await _estimate_at(bundle, resource, lookups, {**rates, **electric})
     return made if made is None or not electric else made.model_copy(update={"notes": (*made.notes, _ELECTRIC)})
 
@@ -63,6 +62,8 @@ def _hardware_of(resource: Resource) -> tuple[str, ...]:
 async def _estimate_at(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
     if not isinstance(resource, TrainingJob):
         return estimate_kind(resource, rates=rates)
+    from local_backend.jobs.speeds import speeds  # noqa: PLC0415 - most estimates are of groups
+
     found = await speeds(lookups.store, resource.spec.model.uri.partition("@")[0])
     # A measurement says no more than three digits.
     measured = {name: MeasuredSpeed(Decimal(f"{each.seconds_per_task:.3g}"), each.samples, each.model) for name, each in found.items()}

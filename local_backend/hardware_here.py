@@ -7,8 +7,8 @@ from pathlib import Path
 
 from local_backend.hardware.attribution import Place
 from local_backend.hardware.watch import HardwareWatch
+from local_backend.machine_sandboxes import MachineSandboxes
 from local_backend.sandboxes.interface import SandboxError
-from local_backend.sandboxing import SandboxDesk
 from nodus_tui.contract.errors import NodusError
 
 _log = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 def hardware_here(
     home: Path,
-    desk: SandboxDesk,
+    sandboxes: MachineSandboxes,
     environ: Mapping[str, str],
     clock: Callable[[], datetime],
     launches: Callable[[], Awaitable[Mapping[str, str]]],
@@ -29,7 +29,7 @@ def hardware_here(
 
     async def in_sandboxes() -> Sequence[Place]:
         try:
-            found = await desk.found()
+            found = await sandboxes.found()
         except (NodusError, SandboxError) as error:
             _log.warning("processes on devices cannot be matched with sandboxes: %s", error)
             return ()

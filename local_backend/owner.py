@@ -134,7 +134,7 @@ class Owner:
             looks += 1
             try:
                 if self.working is not None and looks % _REAP_LOOKS == 0 and self._rooms.desk.used:
-                    await self._rooms.desk.reap_quietly()
+                    await self._rooms.machine_sandboxes.reap_quietly()
                 if self._store.failure is not None:
                     await self._after_failure(try_again=looks % _MEND_LOOKS == 0)
                     continue

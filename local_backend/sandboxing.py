@@ -1,4 +1,4 @@
-"""What a workspace's backend knows and does about sandboxes beside its runs: the engine, what runs on this machine, reaping, kept files.
+"""What a workspace makes its sandboxes with, and what it has kept of their files.
 
 The scheduler's runs get their sandboxes through `workplaces`; whoever only looks uses the rest. No engine is touched before it is needed.
 """
@@ -14,16 +14,14 @@ from local_backend.applying.plan import BoxNeed, SandboxNeed
 from local_backend.devices.desk import DeviceDesk
 from local_backend.episodes.workplace import Workplaces
 from local_backend.sandboxes.archives import ArchiveError, entries, member
-from local_backend.sandboxes.choosing import choose_engine, engines_here
-from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine, SandboxError
-from local_backend.sandboxes.owner import owner_alive, this_process
+from local_backend.sandboxes.choosing import choose_engine
+from local_backend.sandboxes.owner import this_process
 from local_backend.sandboxes.pool import SandboxPool
-from local_backend.sandboxes.reaper import reap
 from local_backend.storage.artifacts import Artifacts
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import nano_ceiling
-from nodus_tui.contract.sandboxes import FileEntry, ReapOutcome, SandboxEngineFact, SandboxFact
+from nodus_tui.contract.sandboxes import FileEntry, SandboxEngineFact
 from nodus_tui.statistics.hardware_rates import rates_with, slice_rate
 
 _log = logging.getLogger(__name__)
@@ -69,63 +67,6 @@ class SandboxDesk:
     def known_fact(self) -> SandboxEngineFact | None:
         """The same where it was found out already."""
         return self.pool.known_fact
-
-    async def list(self) -> tuple[SandboxFact, ...]:
-        """Every sandbox of ours on this machine. Raises NodusError."""
-        return tuple(self._fact_of(each) for each in await self.found())
-
-    async def found(self) -> Sequence[FoundSandbox]:
-        """The same, as the engines know them. Raises NodusError."""
-        async with _Engines(self._configuration, self._environ) as engines:
-            return [each for engine in engines for each in await _asked(engine)]
-
-    async def reap(self) -> ReapOutcome:
-        """Remove the sandboxes whose owner is dead."""
-        async with _Engines(self._configuration, self._environ) as engines:
-            removed, kept, failures = await reap(engines)
-        return ReapOutcome(removed=tuple(self._fact_of(each) for each in removed), kept=kept, failures=tuple(failures))
-
-    async def reap_quietly(self) -> None:
-        """The same for a scheduler's start and end: what was removed and what failed is in the log."""
-        try:
-            outcome = await self.reap()
-        except (NodusError, SandboxError) as error:
-            _log.warning("leftover sandboxes could not be looked for: %s", error)
-            return
-        for each in outcome.removed:
-            _log.warning("removed the sandbox %s of %s, whose scheduler is gone", each.id, each.run)
-        for failure in outcome.failures:
-            _log.warning("%s", failure)
-
-    async def leave_nothing(self) -> None:
-        """At a scheduler's end: remove what it made and could not end before, and what dead owners left. What fails is in the log."""
-        if not self.used:
-            return
-        await self.reap_quietly()
-        async with _Engines(self._configuration, self._environ) as engines:
-            for engine in engines:
-                try:
-                    for found in await engine.list():
-                        if found.owner == self.pool.owner:
-                            await engine.remove(found)
-                except SandboxError as error:
-                    _log.warning("sandboxes may be left at %s: %s", engine.facts.engine, error)
-
-    def _fact_of(self, found: FoundSandbox) -> SandboxFact:
-        return SandboxFact(
-            id=found.id,
-            engine=found.engine,
-            run=found.run,
-            purpose=found.purpose,
-            image=found.image,
-            network=found.network,
-            created_at=found.created_at,
-            owner_host=found.owner.host,
-            owner_pid=found.owner.pid,
-            owner_alive=owner_alive(found.owner),
-            workspace=found.owner.workspace,
-            mine=found.owner.workspace == str(self._home),
-        )
 
     def kept(self, run: str, why: str) -> Path:
         """The archive of a run's files. Raises NodusError (NotFound) where none is kept, with the reason where `why` has one."""
@@ -191,30 +132,6 @@ class SandboxDesk:
     async def aclose(self) -> None:
         """Let go of the engine."""
         await self.pool.aclose()
-
-
-class _Engines:
-    """Every engine that answers here, for as long as it is looked at: a sandbox may be left by one that is not chosen any more."""
-
-    def __init__(self, configuration: Configuration, environ: Mapping[str, str]) -> None:
-        self._settings = configuration.sandboxes
-        self._environ = environ
-        self._engines: Sequence[SandboxEngine] = ()
-
-    async def __aenter__(self) -> Sequence[SandboxEngine]:
-        self._engines = await engines_here(self._environ)
-        return self._engines
-
-    async def __aexit__(self, *exc: object) -> None:
-        for engine in self._engines:
-            await engine.aclose()
-
-
-async def _asked(engine: SandboxEngine) -> list[FoundSandbox]:
-    try:
-        return await engine.list()
-    except SandboxError as error:
-        raise NodusError(ErrorCode.UNAVAILABLE, f"the sandboxes of {engine.facts.engine} cannot be listed: {error}") from error
 
 
 async def files_in(archive: Path, run: str) -> tuple[FileEntry, ...]:

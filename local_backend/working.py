@@ -66,7 +66,7 @@ class Working:
             budgets=self.scheduler.budgets,
             devices=JobDevices(rooms.devices, rooms.devices.pricing.rates),
             may_start=may_start,
-            reap=rooms.desk.reap_quietly,
+            reap=rooms.machine_sandboxes.reap_quietly,
             min_free_bytes=rooms.space.floor,
             work_of=rooms.training.work_now,
         )
@@ -81,7 +81,7 @@ class Working:
         """Find what has not ended. Raises NodusError."""
         rooms = self._rooms
         if rooms.desk.used and self._may_start:
-            await rooms.desk.reap_quietly()
+            await rooms.machine_sandboxes.reap_quietly()
         rows = await rooms.store.read("SELECT name FROM runs")
         await asyncio.to_thread(rooms.desk.artifacts.sweep, {row["name"] for row in rows})
         before = await last_word(rooms.store, rooms.clock())
@@ -101,7 +101,8 @@ class Working:
         await self.boxes.aclose()
         await self.jobs.aclose()
         await self.scheduler.aclose()
-        await self._rooms.desk.leave_nothing()
+        if self._rooms.desk.used:
+            await self._rooms.machine_sandboxes.leave_nothing(self._rooms.desk.pool.owner)
 
     # What each has of the others.
 

@@ -1,24 +1,17 @@
-"""Plans an apply: every document in turn, what others name first."""
+"""Plans an apply: every document in turn, what others name first. What plans a kind is loaded with the first document of it."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from local_backend.applying.definitions import Planning
-from local_backend.applying.groups import GroupPlanning
-from local_backend.applying.jobs import JobPlanning
 from local_backend.applying.lookups import Lookups
 from local_backend.applying.plan import Plan
-from local_backend.applying.sandboxes import SandboxPlanning
-from local_backend.applying.sweeps import SweepPlanning
-from local_backend.applying.training_jobs import TrainingJobPlanning
-from nodus_tui.contract.resources.agent import Agent
-from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.budget import Budget
-from nodus_tui.contract.resources.environment import Environment
-from nodus_tui.contract.resources.job import Job
-from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.contract.resources.sweep import Sweep
-from nodus_tui.contract.resources.training_job import TrainingJob
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 
 
 class Applier(Lookups):
@@ -44,22 +37,34 @@ class Applier(Lookups):
 
 async def _document(planning: Planning, document: LoadedDocument) -> None:
     """Plan one document of any kind."""
-    match resource := document.resource:
-        case Agent():
+    resource: Any = document.resource
+    # By name: to ask for the classes would load every kind.
+    match document.resource.kind:
+        case "Agent":
             await planning.agent(document, resource)
-        case Environment():
+        case "Environment":
             await planning.environment(document, resource)
-        case Budget():
+        case "Budget":
             await planning.budget(document, resource)
-        case AgentGroup():
+        case "AgentGroup":
+            from local_backend.applying.groups import GroupPlanning  # noqa: PLC0415 - one kind of several
+
             await GroupPlanning(planning).group(document, resource)
-        case Job():
+        case "Job":
+            from local_backend.applying.jobs import JobPlanning  # noqa: PLC0415 - see above
+
             await JobPlanning(planning).job(document, resource)
-        case TrainingJob():
+        case "TrainingJob":
+            from local_backend.applying.training_jobs import TrainingJobPlanning  # noqa: PLC0415 - see above
+
             await TrainingJobPlanning(planning).training_job(document, resource)
-        case Sandbox():
+        case "Sandbox":
+            from local_backend.applying.sandboxes import SandboxPlanning  # noqa: PLC0415 - see above
+
             await SandboxPlanning(planning).sandbox(document, resource)
-        case Sweep():
+        case "Sweep":
+            from local_backend.applying.sweeps import SweepPlanning  # noqa: PLC0415 - see above
+
             await SweepPlanning(planning, _document).sweep(document, resource)
         case _:
             planning.without_engine(document)

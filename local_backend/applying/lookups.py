@@ -1,27 +1,30 @@
 """What a workspace has already: applied agents and environments, models, environments that come along. Reads only."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
-from decimal import Decimal
-from pathlib import Path
-from typing import Protocol
+from __future__ import annotations
 
-from local_backend.devices.desk import DeviceDesk
-from local_backend.environments.client import EnvironmentFacts
-from local_backend.environments.interface import ResolvedEnvironment
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
 from local_backend.jobs.standing import SERVING_JOBS, newest_by_family, served_family
-from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
-from local_backend.models.served import ServedFamily
 from local_backend.storage.job_records import JobRecord
-from local_backend.storage.store import Store
-from local_backend.training.desk import TrainingDesk
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.environment import Environment
-from nodus_tui.statistics.hardware_rates import DEFAULT_RATES
 
-_NO_GRACE = timedelta()
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime, timedelta
+    from decimal import Decimal
+
+    from local_backend.devices.desk import DeviceDesk
+    from local_backend.environments.client import EnvironmentFacts
+    from local_backend.environments.interface import ResolvedEnvironment
+    from local_backend.models.catalogue import ModelCatalogue, ResolvedModel
+    from local_backend.models.served import ServedFamily
+    from local_backend.storage.store import Store
+    from local_backend.training.desk import TrainingDesk
+    from nodus_tui.contract.configuration import Configuration
 
 
 class Environments(Protocol):
@@ -38,31 +41,86 @@ class Environments(Protocol):
         ...
 
 
+class Sources(Protocol):
+    """Where a workspace has what documents are checked against; each is made when it is first asked for."""
+
+    @property
+    def store(self) -> Store:
+        """What is applied and on record."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """What time it is, in UTC."""
+        ...
+
+    @property
+    def configuration(self) -> Configuration:
+        """The workspace's."""
+        ...
+
+    @property
+    def catalogue(self) -> ModelCatalogue:
+        """The models."""
+        ...
+
+    @property
+    def environments(self) -> Environments:
+        """The environments."""
+        ...
+
+    @property
+    def training(self) -> TrainingDesk:
+        """What TrainingJobs run."""
+        ...
+
+    @property
+    def devices(self) -> DeviceDesk:
+        """Who has which device."""
+        ...
+
+    @property
+    def rates(self) -> Mapping[str, Decimal]:
+        """US dollars an hour by hardware."""
+        ...
+
+
 class Lookups:
     """What the documents of an apply are checked against."""
 
-    def __init__(
-        self,
-        store: Store,
-        catalogue: ModelCatalogue,
-        environments: Environments,
-        clock: Callable[[], datetime],
-        *,
-        training: TrainingDesk,
-        devices: DeviceDesk,
-        rates: Mapping[str, Decimal] = DEFAULT_RATES,
-        grace: timedelta = _NO_GRACE,
-    ) -> None:
-        self.store = store
-        self.training = training
-        self.devices = devices
-        self.rates = rates
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self.store = sources.store
+        self.clock = sources.clock
+
+    @property
+    def environments(self) -> Environments:
+        """The environments."""
+        return self._sources.environments
+
+    @property
+    def training(self) -> TrainingDesk:
+        """What TrainingJobs run."""
+        return self._sources.training
+
+    @property
+    def devices(self) -> DeviceDesk:
+        """Who has which device."""
+        return self._sources.devices
+
+    @property
+    def rates(self) -> Mapping[str, Decimal]:
         """US dollars an hour by hardware."""
-        self.grace = grace
+        return self._sources.rates
+
+    @property
+    def grace(self) -> timedelta:
         """How long a job may take to end when it is asked to."""
-        self.environments = environments
-        self.clock = clock
-        self._catalogue = catalogue
+        return self._sources.configuration.jobs.stop_grace
+
+    async def electric_rates(self, names: Iterable[str]) -> dict[str, Decimal]:
+        """US dollars an hour at most of one device under each of these names, where electricity is what it costs here."""
+        return await self.devices.electric_rates(names) if self._sources.configuration.electricity is not None else {}
 
     async def stored_environments(self) -> dict[str, Environment]:
         """The applied environments by name, their paths absolute."""
@@ -85,15 +143,15 @@ class Lookups:
 
     def model_of(self, agent: Agent, served: Mapping[str, ServedFamily]) -> ResolvedModel:
         """The model that the agent's runs would talk to: of the catalogue, or one of those that jobs serve. Raises CatalogueProblem."""
-        return self._catalogue.resolve(agent.spec.model.families, served)
+        return self._sources.catalogue.resolve(agent.spec.model.families, served)
 
     def family(self, name: str, served: Mapping[str, ServedFamily]) -> ResolvedModel:
         """The model of one family, likewise. Raises CatalogueProblem."""
-        return self._catalogue.resolve([name], served)
+        return self._sources.catalogue.resolve([name], served)
 
     def in_catalogue(self, family: str) -> bool:
         """Whether the catalogue itself has a family."""
-        return family in self._catalogue.families
+        return family in self._sources.catalogue.families
 
     async def served_families(self) -> dict[str, ServedFamily]:
         """The families that jobs serve or have served."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from local_backend.sandboxes.bubblewrap.engine import connect_bubblewrap, look_at_bubblewrap
+from local_backend.sandboxes.docker.endpoint import find_endpoint
 from local_backend.sandboxes.interface import (
     EngineFacts,
     FoundSandbox,
@@ -32,7 +33,8 @@ Connect = Callable[[Mapping[str, str]], Awaitable[SandboxEngine]]
 
 
 async def _connect_docker(environ: Mapping[str, str]) -> SandboxEngine:
-    # Its HTTP client costs a quarter of what a verb takes to start, and most verbs need no engine.
+    find_endpoint(environ)
+    # Its HTTP client costs a quarter of what a verb takes to start: only where there is somebody to speak to.
     from local_backend.sandboxes.docker.engine import connect_docker  # noqa: PLC0415
 
     return await connect_docker(environ)

@@ -73,6 +73,21 @@ def test_reading_one_kind_loads_what_reads_no_other(tmp_path: Path) -> None:
     assert not loaded & {f"local_backend.reading.{name}" for name in ("definitions", "jobs", "sandboxes", "stream", "sweeps")}
 
 
+def test_estimating_a_group_loads_nothing_that_runs_or_plans_other_kinds(tmp_path: Path) -> None:
+    loaded = modules_after(["estimate", "-f", str(_EXAMPLE)], tmp_path)
+    assert "local_backend.applying.groups" in loaded
+    assert not loaded & {f"local_backend.{name}" for name in ("sandboxes", "grading", "sweeps", "training", "sandboxing", "applying.jobs")}
+
+
+def test_where_no_engine_is_nothing_that_speaks_to_one_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DOCKER_CONTEXT", "none")
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    loaded = modules_after(["sandboxes", "list"], tmp_path)
+    assert "local_backend.machine_sandboxes" in loaded
+    assert not loaded & {"aiohttp", "local_backend.applying", "local_backend.models", "local_backend.training"}
+
+
 @pytest.mark.parametrize("arguments", [["estimate", "-f", str(_EXAMPLE)], ["gpus"], ["validate", "-f", str(_EXAMPLE)]])
 def test_verbs_that_need_no_container_load_no_client_of_engines(arguments: list[str], tmp_path: Path) -> None:
     assert "aiohttp" not in modules_after(arguments, tmp_path)

@@ -76,7 +76,8 @@ def cost_line(estimates: Sequence[Estimate | KindEstimate], basis: Basis = "chos
     if groups:
         parts.append(line(f"{sum(each.cases for each in groups):,} cases"))
         minutes = max(each.wall_clock_minutes for each in groups)
-        parts.append(line(f"~{minutes:,.0f} min" if minutes >= 10 else f"~{minutes:,.1f} min"))
+        told = f"~{minutes:,.0f} min" if minutes >= 10 else f"~{minutes:,.1f} min"
+        parts.append(line(told, muted(" assumed") if basis == "assumed" else ""))
         if any(each.every_run_waits for each in groups):
             parts.append(line(Span("! each run would wait at its own cap", Tone.WARN)))
         if short := [each for each in groups if not each.room_for_all]:

@@ -118,6 +118,7 @@ def test_a_time_that_nobody_measured_is_no_alarm() -> None:
     assert not [row for row in assumed if "!" in row]
     assert "~ shorter than that, if the assumption holds" in "\n".join(assumed)
     assert "longer than" not in plain(cost_line((late,), "assumed"))
+    assert plain(cost_line((late,), "assumed")).endswith(" min assumed")
     told: tuple[tuple[Basis, str], ...] = (("measured", "a case, measured here;"), ("chosen", "a case;"))
     for basis, words in told:
         shown = "\n".join(texts(estimate_lines(late, basis=basis)))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-_FIGURE = re.compile(r"[<~≤]? ?[-+]?\$?[0-9][0-9,]*(\.[0-9]+)?")
+_FIGURE = re.compile(r"[<~≤±]? ?[-+]?\$?[0-9][0-9,]*(\.[0-9]+)?")
 """A number, or an amount of money. What has a unit behind it stands at that."""
 
 

@@ -278,10 +278,12 @@ class LineTable(ScrollView, Generic[Item], can_focus=True, inherit_bindings=Fals
             seen = self._in_sight()
             if not self.cells.outgrown:
                 return seen
-            self.cells.outgrown = False
+            shifted, self.cells.outgrown, self.cells.shifted = self.cells.shifted, False, False
             needed = place(self._columns, max(1, self._placed_for - MARGIN), self.cells.widest)
             if [(each.column.key, each.width) for each in needed] == [(each.column.key, each.width) for each in self._placed]:
-                return seen
+                if not shifted:
+                    return seen
+                continue
             self._placed, self._drawn = needed, []
             self.refresh()
         return self._in_sight()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic
 
-from nodus_tui.view_state.cells import Line
+from nodus_tui.decimal_point import behind_the_point
+from nodus_tui.view_state.cells import Line, Span, line_width, plain
 from nodus_tui.view_state.columns import Column, Item, Placed
 
 _MOST_KEPT = 500
@@ -32,7 +33,11 @@ class RowCells(Generic[Item]):
         self.widest: dict[str, int] = {}
         """The widest cell of each column so far: columns grow with what they hold, and do not shrink again under somebody's eyes."""
         self.outgrown = False
-        """Whether a cell was made that is wider than all before it."""
+        """Whether a cell was made that is wider than all before it, or has more behind its decimal point."""
+        self.shifted = False
+        """Whether figures of a column stand elsewhere than they did."""
+        self._behind: dict[str, int] = {}
+        """The most cells that a figure of each column has behind its point so far: all figures of the column leave room for them."""
         self.rows_made = 0
         """Rows whose cells were made: what tests count."""
         self._now = datetime.min.replace(tzinfo=UTC), 0
@@ -46,6 +51,7 @@ class RowCells(Generic[Item]):
         """The columns begin anew with what is shown from now on."""
         self._made.clear()
         self.widest.clear()
+        self._behind.clear()
 
     def of(
         self, key: str, item: Item, now: datetime, placed: tuple[Placed[Item], ...], columns: Sequence[Column[Item]]
@@ -98,9 +104,26 @@ class RowCells(Generic[Item]):
         """A cell that fits; what its column needs to show it whole is noted."""
         column = placed.column
         cell, whole = column.measured(item, now, placed.width)
+        if column.right:
+            cell, whole = self._at_point(column.key, cell, whole, placed.width)
         if not column.fills:
             self._note(column.key, whole)
         return cell
+
+    def _at_point(self, key: str, cell: Line, whole: int, width: int) -> tuple[Line, int]:
+        """A figure at the decimal point of its column, as far as there is room behind it; and what its column needs for all of that."""
+        behind = behind_the_point(plain(cell))
+        if behind is None:
+            return cell, whole
+        if behind > self._behind.get(key, 0):
+            self._behind[key] = behind
+            # Those that were made already stand elsewhere from now on.
+            self._made.clear()
+            self.outgrown = self.shifted = True
+        space, used = self._behind.get(key, 0) - behind, line_width(cell)
+        room = min(space, width - used)
+        # Fewer digits than the whole has need no more room than the whole.
+        return ((*cell, Span(" " * room)) if room > 0 else cell), whole + (space if used == whole else 0)
 
     def _note(self, key: str, width: int) -> None:
         if width > self.widest.get(key, -1):

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 _SAVE, _KEEP, _DROP = "save", "keep", "drop"
 
 
-async def save(editor: "SpecEditor") -> bool:
-    """Write the text to its file; gives whether it stands there."""
+async def save(editor: "SpecEditor", *, refused: str = "") -> bool:
+    """Write the text to its file; gives whether it stands there. Where its file was `refused`, a person may name another one."""
     path: Path | None = editor.file.path
     expected = editor.file.read.stamp
-    why = await _why_elsewhere(editor)
+    why = f"{refused}. Your text can go into another file." if refused else await _why_elsewhere(editor)
     if why:
         path = await _asked_path(editor, why)
         expected = editor.file.read.stamp if path == editor.file.path else NO_FILE
     if path is None:
-        editor.notice("Nothing was saved.", Tone.MUTED)
+        if refused:
+            await _tell_unsaved(editor, refused)
+        else:
+            editor.notice("Nothing was saved.", Tone.MUTED)
         return False
     text = editor.editing.true_text
     data = editor.file.read.data(text)
@@ -38,9 +41,9 @@ async def save(editor: "SpecEditor") -> bool:
         # What stands there now: line ends that were added belong to the file from now on.
         read = await asyncio.to_thread(read_text, path)
     except TextFileError as error:
-        unkept = await editor.keep_draft()
-        kept = f"but in no file, and in no draft: {unkept}" if unkept else "and kept as a draft"
-        editor.notice(f"! {error}. Your text is still here, {kept}.", Tone.BAD)
+        if not why:
+            return await save(editor, refused=str(error))
+        await _tell_unsaved(editor, str(error))
         return False
     before = editor.file.path
     editor.file.now_is(path, read if read.text == text else replace(read, text=text))
@@ -50,6 +53,13 @@ async def save(editor: "SpecEditor") -> bool:
     editor.check_soon()
     editor.show()
     return True
+
+
+async def _tell_unsaved(editor: "SpecEditor", why: str) -> None:
+    """Say why the text is in no file, and where it is kept instead."""
+    unkept = await editor.keep_draft()
+    kept = f"but in no file, and in no draft: {unkept}" if unkept else "and kept as a draft"
+    editor.notice(f"! {why}. Your text is still here, {kept}.", Tone.BAD)
 
 
 async def _written(editor: "SpecEditor", path: Path, data: bytes, expected: Stamp) -> bool:

@@ -12,11 +12,13 @@ from scripted_backend import ScriptedBackend
 from test_console_specs import GOOD, editing, folder, state, until  # noqa: F401 - `folder` is a fixture
 
 from nodus_tui.authoring.drafts import Draft
-from nodus_tui.authoring.text_file import NO_FILE
+from nodus_tui.authoring.text_file import NO_FILE, Stamp, TextFileError, write_text
+from nodus_tui.screens import spec_saving
 from nodus_tui.screens.choice_list import ChoiceList
 from nodus_tui.screens.spec_editor import SpecEditor
 from nodus_tui.screens.specs import SpecsScreen
 from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog
+from nodus_tui.widgets.text_entry import TextEntry
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -233,3 +235,36 @@ async def test_what_cannot_be_saved_and_is_kept_is_said_to_be(folder: Path, tmp_
         draft = kept(tmp_path, folder / "agent.yaml")
         assert draft is not None
         assert draft.text == GOOD + "# mine"
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_what_its_disk_does_not_take_can_be_saved_elsewhere(
+    elsewhere: bool,
+    folder: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A stand-in for a disk that is full: whoever runs the tests has no such disk to give.
+    def full(path: Path, data: bytes, *, expected: Stamp | None) -> Stamp:
+        if path.parent == folder:
+            raise TextFileError(f"{path} cannot be written: No space left on device")
+        return write_text(path, data, expected=expected)
+
+    monkeypatch.setattr(spec_saving, "write_text", full)
+    async with console(ScriptedBackend(), size=(300, 30), state_folder=state(tmp_path)) as (app, pilot):
+        editor = await editing(app, pilot)
+        await press(app, pilot, "ctrl+end", *"# mine", "ctrl+o")
+        await until(app, pilot, lambda: isinstance(app.screen, PromptDialog))
+        words = " ".join(screen_text(app).replace("│", " ").split())
+        assert "No space left on device. Your text can go into another file." in words
+        if elsewhere:
+            other = tmp_path / "other.yaml"
+            app.screen.query_one("#value", TextEntry).value = str(other)
+            await press(app, pilot, "enter")
+            await until(app, pilot, lambda: other.exists() and not editor.file.modified)
+            assert other.read_text(encoding="utf-8") == GOOD + "# mine"
+        else:
+            await press(app, pilot, "escape")
+            await until(app, pilot, lambda: "Your text is still here, and kept as a draft." in screen_text(app))
+            assert kept(tmp_path, folder / "agent.yaml") is not None
+        assert (folder / "agent.yaml").read_text(encoding="utf-8") == GOOD

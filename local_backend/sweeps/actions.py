@@ -170,6 +170,8 @@ class SweepActions:
         name, book = cell.name, sweep.book
         if not cell.launched:
             raise NodusError(ErrorCode.INVALID_ACTION, f"{name} is a cell of sweep {sweep.record.name} and has not been launched")
+        if cell.doomed:
+            raise NodusError(ErrorCode.INVALID_ACTION, f"{name} is being killed with sweep {sweep.record.name}: a retry can follow its end")
         await self._engine.follow(sweep, name)
         cap = book.cap_of(name)
         if isinstance(action, ExtendCap) and action.kind != "AgentRun":
@@ -334,7 +336,7 @@ class SweepActions:
         return self._outcome(action, "Sweep", action.name, message, changes)
 
     def _rests(self, sweep: OpenSweep, cell: CellRecord) -> bool:
-        resting = sweep.book.state(cell.name) is CellState.RESTING
+        resting = sweep.book.state(cell.name) is CellState.RESTING and not cell.doomed
         return resting and cell.name not in sweep.book.waiting and cell.name not in self._engine.acting
 
     async def _delete(self, action: Delete) -> ActionOutcome:
@@ -378,12 +380,11 @@ class _How(Enum):
 
 def _lets_on(action: Action, state: CellState, cell: CellRecord) -> bool:
     """Whether an action on a cell that holds no place lets it go on."""
-    if isinstance(action, Resume):
-        return state is CellState.RESTING
     if isinstance(action, ExtendCap):
         # An interrupted group keeps resting under a higher cap; a job that its cap has ended goes on with the next attempt.
         return state is CellState.STALLED or (cell.kind != "AgentGroup" and cell.broken)
-    return state is CellState.RESTING or cell.broken
+    # Where all else stalls at caps, a case that is tried again, or was interrupted, may have room.
+    return state in {CellState.RESTING, CellState.STALLED} or (cell.broken and not isinstance(action, Resume))
 
 
 def _phase(cell: CellRecord, before: GroupPhase) -> Change:

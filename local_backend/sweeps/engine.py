@@ -192,10 +192,10 @@ class SweepEngine:
         wanted = [name for name in followed if sweep.cells[name].launched and name not in self.acting]
         found = await standings(self.store, sweep.kind, wanted, self.clock)
         for name in wanted:
-            if name in found:
-                self._take_over(sweep, sweep.cells[name], found[name])
-            else:
+            if name not in found:
                 self._is_gone(sweep, sweep.cells[name])
+            elif not found[name].ending:
+                self._take_over(sweep, sweep.cells[name], found[name])
 
     def _take_over(self, sweep: OpenSweep, cell: CellRecord, standing: Standing) -> None:
         book, name = sweep.book, cell.name

@@ -27,7 +27,8 @@ SELECT groups.name, groups.phase, groups.reason, groups.message, groups.cap, gro
   coalesce(sum(runs.spent), 0) AS spent, coalesce(sum(runs.spent + runs.in_flight), 0) AS committed,
   sum(runs.current AND runs.phase = 'Cancelled' AND runs.reason = 'BudgetExceeded') AS unpaid,
   sum(runs.current AND runs.phase IN ('Failed', 'Cancelled')) AS unscored,
-  sum(runs.current AND runs.ended_at IS NULL AND runs.reason IS NOT 'MaxCostReached') AS free,
+  count(runs.name) AS made, sum(runs.current AND runs.ended_at IS NULL) AS unfinished,
+  sum(runs.current AND runs.phase IN ('Running', 'Grading')) AS going,
   min(CASE WHEN runs.current AND runs.phase = 'Pending' THEN runs.cap - runs.carried - runs.spent END) AS least
 FROM groups LEFT JOIN runs ON runs.group_name = groups.name WHERE groups.name IN ({marks}) GROUP BY groups.name
 """
@@ -50,6 +51,8 @@ class Standing:
     notional: bool
     started_at: datetime | None
     ended_at: datetime | None
+    ending: bool = False
+    """All its cases have ended, and its own end is just being written."""
 
 
 async def standings(store: Store, kind: str, names: Sequence[str], now: Callable[[], datetime]) -> Mapping[str, Standing]:
@@ -80,11 +83,13 @@ def group_standing(row: sqlite3.Row) -> Standing:
         phase=phase,
         reason=reason,
         message=row["message"],
-        broken=state is CellState.ENDED and (phase is GroupPhase.FAILED or bool(row["unscored"])),
+        # One that was killed before its tasks were made has no case that could stand for it.
+        broken=state is CellState.ENDED and (phase is GroupPhase.FAILED or bool(row["unscored"]) or not row["made"]),
         simulated=bool(row["simulated"]),
         notional=bool(row["notional"]),
         started_at=time_from(row["started_at"]),
         ended_at=time_from(row["ended_at"]),
+        ending=state is CellState.GOING and bool(row["made"]) and not row["unfinished"] and not row["unpaid"],
     )
 
 
@@ -96,9 +101,8 @@ def _group_state(row: sqlite3.Row, phase: GroupPhase) -> CellState:
     if phase is GroupPhase.INTERRUPTED:
         return CellState.RESTING
     fits = row["least"] is not None and row["least"] <= row["cap"] - row["committed"]
-    if phase is GroupPhase.STALLED and not row["free"] and not fits:
-        return CellState.STALLED
-    return CellState.GOING
+    # Whatever it names as its reason, a budget or the disk say: without a higher cap nothing of it goes on.
+    return CellState.STALLED if row["unfinished"] and not row["going"] and not fits else CellState.GOING
 
 
 def job_standing(record: JobRecord, now: datetime) -> Standing:

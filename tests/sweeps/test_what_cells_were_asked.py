@@ -7,14 +7,14 @@ from decimal import Decimal
 
 import pytest
 from aiohttp import web
-from engine_place import Place, agent, environment, group, status
+from engine_place import Place, agent, environment, group, run_in_phase, runs, status
 from model_server import ModelServer, Seen, reply, solve
 from sweep_work import cell_until, group_sweep, launch, sweep_in, sweep_until
 
 from local_backend.backend import LocalBackend
-from nodus_tui.contract.actions import Delete, ExtendCap, PauseSweep, RetryCells
-from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.phases import GroupPhase
+from nodus_tui.contract.actions import Delete, ExtendCap, Kill, PauseSweep, Resume, ResumeSweep, Retry, RetryCells
+from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.phases import GroupPhase, RunPhase
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -115,3 +115,52 @@ async def test_nobody_takes_the_name_of_a_cell_whose_group_was_deleted_while_its
         )
         await backend.act(Delete(kind="Sweep", name="grid"))
         await launch(place, backend, group(name="grid-2", tasks=1))
+
+
+async def test_a_retry_in_a_cell_that_stalls_is_asked_of_the_sweep(place: Place, server: ModelServer) -> None:
+    """Its failed case has room under its group's cap, its other one has not; the sweep has given what it had to the next cell."""
+    place.tasks([{"id": f"n{n}", "prompt": [f"say {n}", f"say {n}"], "answer": str(n)} for n in (1, 2)])
+    dear = {"prompt_tokens": 20, "completion_tokens": 6_000, "total_tokens": 6_020}
+    held = asyncio.Event()
+
+    async def answer(seen: Seen) -> web.Response:
+        if seen.number == 1:
+            return reply(solve(seen.last_user_text), usage=dear)
+        if seen.number == 2:
+            return web.Response(status=400, text="no")
+        await held.wait()
+        return reply(solve(seen.last_user_text))
+
+    server.answer = answer
+    sweep = group_sweep(repetitions=2, cap="0.20", cell_cap="0.125", parallel=2)
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), sweep)
+        await cell_until(backend, 1, lambda each: each.phase is GroupPhase.STALLED)
+        await server.until_seen(3)
+        going = await sweep_until(backend, lambda each: each.reserved_usd == Decimal("0.125"))
+        assert going.stalled == 1
+        with pytest.raises(NodusError) as refused:
+            await backend.act(Retry(group="grid-1"))
+        assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
+        assert (await runs(backend, name="grid-1"))[0].name == "grid-1-c001", "nobody took its place"
+        held.set()
+        await cell_until(backend, 2, lambda each: each.phase is not GroupPhase.RUNNING)
+        await backend.act(Retry(group="grid-1"))
+        assert (await run_in_phase(backend, "grid-1-c001-2", RunPhase.SUCCEEDED)).verdict == "Correct"
+
+
+async def test_a_cell_that_is_being_killed_is_not_let_on(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group_sweep(repetitions=2, parallel=1, tasks=2))
+        await server.until_seen(2)
+        killing = asyncio.ensure_future(backend.act(Kill(kind="Sweep", name="grid")))
+        await cell_until(backend, 2, lambda each: each.reason == "Killed")
+        for action in (Retry(group="grid-1"), Resume(group="grid-1"), ExtendCap(kind="AgentGroup", name="grid-1", cap_usd=Decimal(2))):
+            with pytest.raises(NodusError, match="grid-1 is being killed with sweep grid"):
+                await backend.act(action)
+        assert not (await backend.act(ResumeSweep(name="grid"))).changed
+        server.hold.set()
+        await killing
+        assert (await cell_until(backend, 1, lambda each: each.reason == "Killed")).phase is GroupPhase.CANCELLED
+        assert (await sweep_in(backend, "Cancelled")).reserved_usd == 0

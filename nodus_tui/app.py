@@ -45,6 +45,7 @@ from nodus_tui.screens.who_works import WhoWorks
 from nodus_tui.table_memory import TableMemory
 from nodus_tui.terminal_calls import NotifyBy, call_of
 from nodus_tui.terminal_facts import ANY_TERMINAL, TerminalFacts
+from nodus_tui.text import safe_text
 from nodus_tui.theme_shelf import ThemeShelf, packaged_folder
 from nodus_tui.tidying import Tidying
 from nodus_tui.view_state.cells import Tone
@@ -336,9 +337,9 @@ class NodusApp(App[int], inherit_bindings=False):
         return f"{chosen_way().url} {self.info.workspace if self.info is not None else ''}".strip()
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave; where that was is known only before the views are torn down."""
+        """Leave; where that was is known only before the views are torn down. A text that is told afterwards may hold what others wrote."""
         self._place.leaving(self.screen_stack)
-        super().exit(result, return_code, message)
+        super().exit(result, return_code, safe_text(message, newlines=True) if isinstance(message, str) else message)
 
     def _go_back(self) -> None:
         """Once it is known what there is: go to where the last visit ended, unless the person has gone elsewhere meanwhile."""

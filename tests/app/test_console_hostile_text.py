@@ -141,3 +141,20 @@ async def test_the_copied_row_is_safe_to_paste(tmp_path) -> None:
         assert "\x1b" not in app.clipboard
         assert "\n" not in app.clipboard
         assert "\x1b" not in (tmp_path / "copied.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("evil", ATTACKS.values(), ids=ATTACKS.keys())
+async def test_what_is_told_after_the_end_is_harmless(evil: str) -> None:
+    class Unstoppable(ScriptedBackend):
+        async def stop_work(self, *, grace_seconds: float) -> None:
+            del grace_seconds
+            raise NodusError(ErrorCode.UNAVAILABLE, evil)
+
+    async with console(Unstoppable([group()], every_kind_of_run(), scheduling=True)) as (app, pilot):
+        await press(app, pilot, "q", "right")
+        await pilot.press("enter")
+        await pilot.pause()
+        told = app._exit_renderables[0]
+    assert isinstance(told, str)
+    assert told.startswith("The work could not be stopped in order: ")
+    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"} for char in told.replace("\n", ""))

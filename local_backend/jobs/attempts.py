@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from local_backend.jobs.deadlines import LEAST_US, SECOND_US, affordable_us
 from local_backend.jobs.describing import deadlines_of
+from local_backend.jobs.endings import Ending
 from local_backend.jobs.standing import serving_of
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -47,6 +48,14 @@ def check_cap(record: JobRecord, cap: int) -> None:
 def goes_on(record: JobRecord) -> bool:
     """Whether a higher cap is all that an ended job was waiting for."""
     return record.ended and record.reason == "MaxCostReached" and not too_little(record)
+
+
+def raised_while_ending(record: JobRecord, how: Ending, grace: timedelta) -> bool:
+    """Whether the cap that ended it was raised when it had been asked to end already: by the cap in force it would go on."""
+    if how.reason != "MaxCostReached" or record.stop or record.started_at is None or record.ended_at is None:
+        return False
+    used_us = (record.ended_at - record.started_at) // timedelta(microseconds=1)
+    return used_us < deadlines_of(record, grace).ask_us and not too_little(record)
 
 
 def waits_for_budget(record: JobRecord) -> bool:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from local_backend.jobs import supervising
+from local_backend.jobs.attempts import raised_while_ending
 from local_backend.jobs.deadlines import charge
 from local_backend.jobs.endings import MACHINE_DOWN, NOT_WATCHED, Ending, ending
 from local_backend.jobs.job_devices import energy_notes
@@ -15,6 +16,7 @@ from local_backend.jobs.launching import job_folder, work_folder
 from local_backend.jobs.order import Report, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
 from local_backend.jobs.replacing import finish_replacing
+from local_backend.jobs.servers import begin_again
 from local_backend.jobs.set_back import started_by
 from local_backend.jobs.speeds import measured
 from local_backend.jobs.telling import Told, read_told
@@ -31,10 +33,10 @@ class Finisher:
         self._reap = reap
         """Removes the containers of dead supervisors."""
 
-    async def booked_start(self, record: JobRecord, report: Report) -> None:
-        """It runs: write down since when."""
+    async def booked_start(self, record: JobRecord, report: Report, *, alive: bool = True) -> None:
+        """It runs, or did: write down since when."""
         record.phase, record.reason, record.message = "Running", None, ""
-        record.started_at = started_by(report, self._under.clock())
+        record.started_at = started_by(report, self._under.clock(), alive=alive)
         self._under.devices.started(record)
         record.notes = [*report.remarks, *energy_notes(record)]
         self._under.servers.started(record, report)
@@ -43,7 +45,7 @@ class Finisher:
     async def finish(self, record: JobRecord, report: Report) -> None:
         """Book its time, keep its outputs, and tell its end."""
         if record.phase == "Pending" and report.started_at:
-            await self.booked_start(record, report)
+            await self.booked_start(record, report, alive=False)
         await self._book(record, report.used_us)
         record.exit_code = report.exit_code
         record.notes = [*report.remarks, *energy_notes(record)]
@@ -68,7 +70,7 @@ class Finisher:
         if report is None or report.state == "Ended":
             return  # It came to its end just now: the next look sees it.
         if record.phase == "Pending" and report.started_at:
-            await self.booked_start(record, report)
+            await self.booked_start(record, report, alive=False)
         down = report.boot != boot_id()
         left = 0 if down else await asyncio.to_thread(supervising.end_leftovers, record.token)
         used = report.used_us
@@ -86,6 +88,12 @@ class Finisher:
     async def _come_to_end(self, record: JobRecord, how: Ending) -> None:
         how = self._under.servers.ending(record, how)
         if self._under.servers.begins_again(record, how):
+            await self._under.tell(record)
+            await self._under.servers.down(record)
+        elif raised_while_ending(record, how, self._under.grace):
+            # In one step: nobody is to find it ended, and have what it may spend.
+            begin_again(record)
+            record.message = "goes on with its next attempt: its cap was raised while it was being ended"
             await self._under.tell(record)
             await self._under.servers.down(record)
         else:

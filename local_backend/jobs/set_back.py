@@ -1,7 +1,7 @@
-"""A running job's times after the clock was set back: told by the clock as it is now, so that no span of it is negative. Pure.
+"""A running job's times where clocks were set: told by the scheduler's clock as it is now, so that no span of it is negative. Pure.
 
 A supervisor's own clock cannot be set: its report says for how long the job has run, whatever the wall clock says. A clock that was set
-forward is not seen here, as nowhere: time may have passed.
+forward between two schedulers is not seen, here as elsewhere: time may have passed.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,25 @@ from local_backend.jobs.standing import Standing, serving_of
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import time_from, time_text
 
+_FRESH = timedelta(seconds=10)
+"""A supervisor that lives has written its report within twice its beat."""
 
-def started_by(report: Report, now: datetime) -> datetime:
-    """When a job that has started did, by a clock that says now."""
-    return min(report.started, now - timedelta(microseconds=report.used_us))
+
+def started_by(report: Report, now: datetime, *, alive: bool) -> datetime:
+    """When a job that has started did, by a clock that says now. The wall clock, by which its supervisor told it, may say something else.
+
+    `alive`: its supervisor lives, so that its report is fresh.
+    """
+    at_latest = now - timedelta(microseconds=report.used_us)
+    started = min(report.started, at_latest)
+    return max(started, at_latest - _FRESH) if alive else started
 
 
 def by_this_clock(record: JobRecord, report: Report, now: datetime) -> bool:
     """Put a running job's times right where its clock was set back since it started. Whether it was."""
     if record.started_at is None or not report.started_at:
         return False
-    started = started_by(report, now)
+    started = started_by(report, now, alive=False)
     shift = started - record.started_at
     if shift >= timedelta():
         return False

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from job_place import job, job_now, log_with, python, record_of, until, workspace
+from job_place import job, job_folder, job_now, log_with, python, record_of, until, workspace
 
-from nodus_tui.contract.actions import ExtendCap, RetryJob
+from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -154,3 +154,33 @@ async def test_nonsense_is_as_if_nothing_was_told(tmp_path: Path, said: str) -> 
         await backend.apply(job(command=["/bin/sh", "-c", 'printf "$1" > "$NODUS_PROGRESS"', "sh", said]))
         end = await until(backend)
         assert (end.phase, end.progress, end.message) == ("Succeeded", None, "")
+
+
+async def test_one_whose_cap_is_raised_while_it_is_being_ended_at_it_goes_on(tmp_path: Path) -> None:
+    """Its supervisor has asked it to end, and hears of no other cap any more."""
+    asked = "trap 'echo asked; while ! test -e raised; do sleep 0.05; done; exit 3' TERM"
+    command = f"test -e raised && exit 0; {asked}; while :; do sleep 0.05; done"
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command=command, maxCostUSD="0.08"))
+        await log_with(backend, "asked")
+        told = await backend.act(extend("1"))
+        assert told.changed
+        (job_folder(tmp_path) / "work" / "raised").touch()
+        status = await until(backend)
+        assert (status.phase, status.attempt) == ("Succeeded", 2)
+        assert status.earlier_usd > 0
+        assert status.cost_usd <= 1
+
+
+async def test_a_kill_of_one_that_is_being_ended_at_its_cap_stands_whatever_its_cap_becomes(tmp_path: Path) -> None:
+    command = "trap 'echo asked; while ! test -e killed; do sleep 0.05; done; exit 3' TERM; while :; do sleep 0.05; done"
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command=command, maxCostUSD="0.08"))
+        await log_with(backend, "asked")
+        killing = asyncio.ensure_future(backend.act(Kill(kind="Job", name="work")))
+        while (await record_of(backend)).stop != "Killed":
+            await asyncio.sleep(0.01)
+        await backend.act(extend("1"))
+        (job_folder(tmp_path) / "work" / "killed").touch()
+        await killing
+        assert (await until(backend)).attempt == 1

@@ -46,7 +46,14 @@ def test_a_clock_that_went_on_or_was_set_forward_changes_nothing(later: timedelt
     record = running()
     assert not by_this_clock(record, report(), STARTED + USED + later)
     assert record.started_at == STARTED
-    assert started_by(report(), STARTED + USED + later) == STARTED
+    assert started_by(report(), STARTED + USED + later, alive=False) == STARTED
+
+
+@pytest.mark.parametrize("set_by", [timedelta(), timedelta(hours=3), timedelta(days=-40)])
+def test_one_that_was_started_under_another_clock_than_its_schedulers_has_run_for_as_long_as_it_has(set_by: timedelta) -> None:
+    """The wall clock was set while the scheduler worked: a server would be late at once, or never, and a budget pay for what never ran."""
+    now = STARTED + USED + set_by
+    assert timedelta() <= now - started_by(report(), now, alive=True) - USED <= timedelta(seconds=10)
 
 
 def test_one_that_has_not_started_has_no_times() -> None:

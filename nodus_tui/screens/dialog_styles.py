@@ -9,6 +9,7 @@ ModalScreen:ansi { background: transparent; }
 #dialog ChoiceRow { background: $panel; margin-top: 1; }
 #dialog TextPane, #dialog LineTable { background: $panel; }
 #dialog Input { background: $surface; margin: 1 0 0 0; padding: 0 1; border: none; height: 1; }
+#dialog #words { margin: 0; }
 #dialog #problem { margin-top: 1; }
 Input:focus { background-tint: $foreground 0%; }
 """

@@ -68,6 +68,7 @@ class NoticesDialog(ModalScreen[Notice | None]):
         self.query_one("#text", SpanBlock).show(lambda width: clipped((title,), width, 2))
         table = self.query_one(LineTable)
         table.show(self.now())
+        table.display = len(self.notices.rows) > 0
         self._show_selected()
 
     def on_line_table_cursor_moved(self) -> None:

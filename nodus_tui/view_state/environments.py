@@ -298,8 +298,10 @@ def _searchable(row: EnvironmentRow) -> Searchable:
 
 def environment_facts(row: EnvironmentRow, now: datetime, key: KeyNamer = own_key) -> tuple[Line, ...]:
     """One in words: what it is, how it is graded and how far that can be trusted, who uses it, its last check and its faults."""
-    splits = f"splits {', '.join(row.splits)}" if row.splits else ""
     count = "as many tasks as are asked for" if row.endless else f"{tasks_text(row)} tasks"
+    splits = f"split{'s' if len(row.splits) > 1 else ''} {', '.join(row.splits)}" if row.splits else ""
+    if len(row.splits) == 1 and row.splits[0] in count.split():
+        splits = ""  # The count names it.
     what = joined((line(strong(row.reference)), line(row.kind), line(muted(splits)), line(muted(count))))
     lines: list[Line] = [what]
     if row.problem:

@@ -82,7 +82,8 @@ async def _spent_by_jobs(store: Store, ceiling: Ceiling, since: datetime, now: d
     """Nano-dollars that running jobs in the ceiling's scope have cost since a moment, and that are not on record yet."""
     rows = await store.read("SELECT * FROM jobs WHERE phase IN ('Running', 'Serving') AND started_at IS NOT NULL AND ended_at IS NULL")
     records = (record for record in map(JobRecord.from_row, rows) if ceiling.covers(Work.of(record.metadata)))
-    return sum(_spent_by(record, now) - _spent_by(record, since) for record in records)
+    # A clock that was set back since takes nothing off.
+    return sum(max(0, _spent_by(record, now) - _spent_by(record, since)) for record in records)
 
 
 def _spent_by(record: JobRecord, upto: datetime) -> int:

@@ -242,7 +242,12 @@ async def test_a_job_counts_on_under_its_budget_where_the_clock_is_set_back_whil
         await launch(costly, backend, budget("1000.00", action="Notify"), budget("1000.00", "all", period="Total"))
         await launch(costly, backend, job())
         await until_job(backend, lambda status: status.phase == "Running")
+        costly.clock.ahead += timedelta(minutes=2)
+        before = await spent(backend)
+        assert before >= 2
     costly.clock.ahead -= back
+    async with costly.backend(role="look") as looker:
+        assert min(await spent(looker), await spent(looker, "all")) >= before
     async with costly.backend() as backend:
         found = await now(backend)
         assert found.started_at is not None

@@ -26,9 +26,9 @@ class TimeColumn(Column[AgentRun]):
 
     window: TimeWindow | None = None
 
-    def fitted(self, item: AgentRun, now: datetime, width: int) -> Line:
-        """The run's story within the window."""
-        return safe_line(self.window.cells(story(item, now), width, end_sign(item))) if self.window is not None else ()
+    def measured(self, item: AgentRun, now: datetime, width: int) -> tuple[Line, int]:
+        """The run's story within the window, which takes all that there is."""
+        return safe_line(self.window.cells(story(item, now), width, end_sign(item))) if self.window is not None else (), width
 
 
 def _task(run: AgentRun) -> str:

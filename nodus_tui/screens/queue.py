@@ -109,9 +109,10 @@ class QueueScreen(TableScreen[Waiter]):
         if self.state.only_group:
             return (line(f"Nothing of {self.state.only_group} waits. "), (*self.hint("narrow", " shows everything that does."),))
         return (
-            line("Nothing waits: whatever there is to do goes on, or has ended."),
+            line("No row here: nothing waits. Whatever there is to do goes on, or has ended."),
             (),
             line(muted("What waits for a slot, a cap, a budget, a device, a rate limit or somebody stands here.")),
+            line(muted("In a shell:  nodus-tui queue")),
         )
 
     def offer(self) -> Offer:

@@ -73,7 +73,7 @@ def test_no_sign_of_a_row_stands_for_two_things() -> None:
 def test_parts_of_one_bar_stay_apart() -> None:
     state = GroupState("fleet")
     state.load(snapshot(group("fleet"), runs=every_kind_of_run()))
-    glyphs = {glyph for _, _, glyph, _ in state._progress_parts(group().status)} | {"░"}
+    glyphs = {part.glyph for part in state._progress_parts(group().status)} | {"░"}
     assert len({ascii_cells(glyph) for glyph in glyphs}) == len(glyphs)
 
 

@@ -101,5 +101,5 @@ async def test_the_palette_says_how_many_of_its_actions_are_meant() -> None:
         table = app.screen.query_one(LineTable)
         assert len(table.rows) > 1
         assert f"1 of {len(table.rows)} " in screen_text(app)
-        await press(app, pilot, "q")
+        await press(app, pilot, *["backspace"] * 2, *"zzzz")
         assert "Nothing has that name." in screen_text(app)

@@ -88,7 +88,7 @@ def test_help_of_fields_between_brackets(at: str, path: str) -> None:
     told, field = help_at(Outline(text.split("\n")), 2, 2 + at.index("|"))
     assert told == path
     assert field is not None
-    assert field.name == path.split(".")[-1].partition("[")[0]
+    assert field.name == path.rpartition(".")[2].partition("[")[0]
 
 
 @pytest.mark.parametrize("at", ["# mo|del: {families: []}", "model: {families: [x]} # fam|ilies: no"])

@@ -145,7 +145,7 @@ def _end_line(waiter: Waiter, now: datetime, key: KeyNamer) -> Line:
         span = f" to {when_text(waiter.last, now)}" if waiter.last is not None and waiter.last.at is not None else ""
         return line(Span(f"starts {text}{span}", Tone.MARK), muted(" by forecast: what a run took so far, slots, cap, who is ahead"))
     sure = {"Exact": "", "About": ", roughly", "AtLatest": ", at the latest"}.get(end.kind, "")
-    sooner = ": a new month begins for its budget; a higher limit lets it go on at once" if waiter.reason == "BudgetExceeded" else ""
+    sooner = ": the month of its budget ends then" if waiter.reason == "BudgetExceeded" else ""
     return line(f"until {text.removeprefix('≤ ')}", muted(f"{sure}{sooner}"))
 
 

@@ -78,7 +78,7 @@ def test_what_a_monthly_budget_holds_waits_until_the_month_ends_at_the_latest() 
     state = queue(*runs, groups=stopped, jobs=[train], budgets=[month, elsewhere])
     assert {until for _, _, until in told(state)} == {at_latest}
     words = "\n".join(map(plain, waiter_details(shown(state)[0], NOW)))
-    assert "at the latest: a new month begins for its budget; a higher limit lets it go on at once" in words
+    assert "at the latest: the month of its budget ends then" in words
     # A budget without an end, too, and nothing frees it by itself.
     both = queue(*runs, groups=stopped, jobs=[train], budgets=[month, total])
     assert {until for _, _, until in told(both)} == {"by hand", "unknown"}

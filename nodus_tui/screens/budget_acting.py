@@ -23,7 +23,8 @@ async def raise_limit(screen: ViewScreen, budget: Budget, freed: Callable[[], Re
         PromptDialog(
             f"New limit of budget {budget.name}, in US dollars",
             limit_lines(budget),
-            value=cap_input(proposed_cap(limit, budget.status.spent_usd if budget.status is not None else None)),
+            # As much again as is spent, so that what waits has room to go on.
+            value=cap_input(proposed_cap(limit, 2 * budget.status.spent_usd if budget.status is not None else None)),
             problem=lambda text: limit_problem(text, limit),
             remark=lambda text: still_blocks(budget, typed_cap(text)),
         ),

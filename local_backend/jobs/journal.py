@@ -56,8 +56,8 @@ class Journal:
         # Open for writing too: else the pipe would be at its end whenever nobody else has it open.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def write(self, state: Literal["Preparing", "Running", "Ended"], *, durable: bool = False, used_us: int | None = None) -> None:
-        """Write the report. An end is tried again until the disk takes it: the job is over then, and costs nothing any more."""
+    def write(self, state: Literal["Preparing", "Running", "Ended"], *, durable: bool = False, used_us: int | None = None) -> bool:
+        """Write the report; whether the disk has it. An end is tried again until it has: the job is over, and costs nothing any more."""
         if state == "Ended":
             # Nobody is to find its devices taken who has heard that it is over.
             for claim in self.order.claims:
@@ -82,9 +82,10 @@ class Journal:
                 report.write(self.folder, durable=durable)
             except OSError:
                 if state != "Ended" or not self.folder.is_dir():
-                    return  # The next one is tried; without the folder nobody would read it.
+                    return False  # The next one is tried; without the folder nobody would read it.
                 time.sleep(1)
             else:
                 break
         if state == "Ended":
             (self.folder / CONTROL_FILE).unlink(missing_ok=True)
+        return True

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from local_backend.jobs.deadlines import Deadlines
-from local_backend.jobs.order import LOG_FOLDER, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, NeededImage, Order
+from local_backend.jobs.order import LOG_FOLDER, NEW_REPORT_FILE, TEMPORARY_FOLDER, WORK_FOLDER, ImageOrder, NeededImage, Order
 from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
@@ -86,7 +86,7 @@ def prepare(home: Path, record: JobRecord) -> Path:
     folder = job_folder(home, record.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Work of an image's is what was fetched out of its container; a command's may be there before. Why an attempt ended is in its log.
-    again = {TEMPORARY_FOLDER, KEPT_FOLDER, TOLD_FILE, *((WORK_FOLDER,) if record.job.image else ())}
+    again = {TEMPORARY_FOLDER, KEPT_FOLDER, TOLD_FILE, NEW_REPORT_FILE, *((WORK_FOLDER,) if record.job.image else ())}
     for name in again if record.attempt > 1 else {*again, LOG_FOLDER}:
         _remove(folder / name)
     for left in folder.iterdir():

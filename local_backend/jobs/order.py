@@ -15,6 +15,8 @@ from local_backend.handed_over import handed, known, taken
 from nodus_tui.contract.regular_files import read_regular
 
 REPORT_FILE = "report.json"
+NEW_REPORT_FILE = f"{REPORT_FILE}.new"
+"""The next one while it is being written."""
 LOCK_FILE = "lock"
 """Held by the supervisor for as long as it lives."""
 TOKEN_FILE = "token"  # noqa: S105 - names a launch; no secret
@@ -158,7 +160,7 @@ class Report:
 
     def write(self, folder: Path, *, durable: bool) -> None:
         """Replace the file, whole or not at all. Raises OSError."""
-        new = folder / f"{REPORT_FILE}.new"
+        new = folder / NEW_REPORT_FILE
         # The command can write there: what it put in the way, a pipe say, must not hold up who ends it in time.
         new.unlink(missing_ok=True)
         with new.open("x", encoding="utf-8") as file:

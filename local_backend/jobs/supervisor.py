@@ -189,7 +189,12 @@ class Supervisor:
         for theirs_alone in (theirs, failed, waits):
             os.close(theirs_alone)
         # Before the command is: whoever comes after a crash, or finds this process stopped, has a report of whatever runs.
-        self.journal.write("Running", durable=True)
+        if not self.journal.write("Running", durable=True):
+            # On a full disk, say: its starter tells that it was not started, and the child ends with the pipe.
+            sys.stderr.write("its first report could not be written, so it was not started\n")
+            sys.stderr.flush()
+            cgroups.remove(self._groups)
+            os._exit(1)
         self._tell_starter()
         os.write(begin, b"1")
         os.close(begin)

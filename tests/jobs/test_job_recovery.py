@@ -21,7 +21,7 @@ from local_backend.jobs.describing import deadlines_of
 from local_backend.jobs.launching import order_for, prepare
 from local_backend.jobs.order import read_report
 from local_backend.jobs.process_tree import kill_all
-from local_backend.jobs.supervising import alive, give_up, launch, tell_to_stop
+from local_backend.jobs.supervising import LaunchError, alive, give_up, launch, tell_to_stop
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import ExtendCap, Kill
 from nodus_tui.contract.money import usd_from_nano
@@ -68,6 +68,20 @@ def test_a_supervisor_that_comes_after_its_launch_was_given_up_starts_nothing(tm
     late = subprocess.run([sys.executable, "-m", "local_backend.jobs.supervisor"], input=order.to_text().encode(), timeout=30, check=False)
     assert late.returncode == 1
     assert read_report(folder, record.token) is None
+    assert not (folder / "work" / "ran").exists()
+
+
+def test_a_command_whose_first_report_the_disk_does_not_take_is_not_started(tmp_path: Path) -> None:
+    """Without one nobody would pay for it once its supervisor is killed. A folder in the report's place is a STAND-IN for a full disk."""
+    record = made(tmp_path, "touch ran")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=1 << 20)
+    folder = job_folder(tmp_path)
+    (folder / "report.json.new" / "there").mkdir(parents=True)
+    with pytest.raises(LaunchError, match=r"ended before it began; .*supervisor\.log has its words"):
+        launch(order, os.environ)
+    assert "its first report could not be written" in (folder / "supervisor.log").read_text()
+    assert not alive(folder)
+    assert not processes_of(record.token)
     assert not (folder / "work" / "ran").exists()
 
 

@@ -141,7 +141,10 @@ def fault_lines(faults: tuple[Fault, ...]) -> tuple[Line, ...]:
 
 def existing_lines(names: Sequence[str], older: Sequence[str]) -> tuple[Line, ...]:
     """Groups and sweeps of the file that exist already with the same spec; `older` are those with another revision of their agent."""
-    lines = [line(strong(name), muted(" exists with this spec: it is not launched twice, Enter opens it. Under another name it runs anew.")) for name in names]
+    lines = [
+        line(strong(name), muted(" exists with this spec: it is not launched twice, Enter opens it. Under another name it runs anew."))
+        for name in names
+    ]
     lines.extend(
         line(Span(f"! {name} was launched with another revision of its agent: to run this one, give the group another name.", Tone.WARN))
         for name in older

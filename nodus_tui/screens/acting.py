@@ -13,7 +13,7 @@ from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.availability import unscored_ended
-from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.campaigns import killable, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, extend_job_lines, extend_problem, kill_job_question, retry_job_question, retry_problem
@@ -117,7 +117,7 @@ def perform_later(screen: ViewScreen, action: ExtendCap, run: AgentRun, first: s
 
 async def kill_group(screen: ViewScreen, group: AgentGroup) -> None:
     """Ask, then end a group."""
-    if status_of(group).phase.ended:
+    if not killable(group):
         screen.notice(f"{group.name} has ended; there is nothing to kill.", Tone.WARN)
         return
     if await agreed(screen, kill_group_question(group)):

@@ -15,7 +15,7 @@ from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.boxes import box_status, shell_problem
-from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.campaigns import killable, status_of
 from nodus_tui.view_state.jobs import extend_problem, retry_problem
 from nodus_tui.view_state.proposals import extension_problem
 from nodus_tui.view_state.row_actions import ON_MANY
@@ -82,7 +82,7 @@ def _of_run(run: AgentRun) -> dict[str, bool]:
 def _of_group(group: AgentGroup) -> dict[str, bool]:
     phase = status_of(group).phase
     return {
-        "kill": phase.ended,
+        "kill": not killable(group),
         "extend": phase.ended,
         # Which runs wait for what is known in the group's own view only.
         "extend_waiting": phase.ended or status_of(group).pending <= status_of(group).going,

@@ -14,6 +14,7 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.view_state.any_job import job_status, waits_for_budget
 from nodus_tui.view_state.budget_holds import Held, Holdable, held, held_by, holds_parts
+from nodus_tui.view_state.campaigns import stopped_cases
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.proposals import Question
@@ -51,7 +52,7 @@ def _goes_on_by_itself(thing: Holdable) -> bool:
 
 
 def _cases(group: AgentGroup) -> int:
-    return group.status.pending + group.status.verdicts.get("BudgetExceeded", 0) if group.status is not None else 0
+    return group.status.pending + stopped_cases(group.status) if group.status is not None else 0
 
 
 def limit_problem(text: str, limit: Decimal) -> str:

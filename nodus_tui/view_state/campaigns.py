@@ -43,6 +43,16 @@ def status_of(group: AgentGroup) -> AgentGroupStatus:
     return group.status
 
 
+def stopped_cases(status: AgentGroupStatus) -> int:
+    """Cases that a budget stopped: they go on by themselves when it has room, also of a group that has ended, unless it is killed."""
+    return status.verdicts.get(Reason.BUDGET_EXCEEDED.value, 0)
+
+
+def killable(group: AgentGroup) -> bool:
+    """Whether a kill would end something of it, if only that it goes on when a budget has room."""
+    return not status_of(group).phase.ended or stopped_cases(status_of(group)) > 0
+
+
 def ended_cases(status: AgentGroupStatus) -> int:
     """Cases that have ended, scored or not."""
     return status.coverage.total - status.pending

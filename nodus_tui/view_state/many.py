@@ -17,7 +17,7 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.view_state.any_job import AnyJob, job_status, waits_for_budget
 from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.boxes import cost_now as box_cost
-from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.campaigns import killable, status_of, stopped_cases
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.jobs import cap_of, cost_now, retry_problem
@@ -104,20 +104,22 @@ def _can_run_again(run: AgentRun) -> bool:
 
 def kill_groups(groups: Sequence[AgentGroup]) -> Plan:
     """End whole groups."""
-    fit = [group for group in groups if not status_of(group).phase.ended]
+    fit = [group for group in groups if killable(group)]
     statuses = [status_of(group) for group in fit]
+    stopped = sum(map(stopped_cases, statuses))
     pending, going = sum(each.pending for each in statuses), sum(each.going for each in statuses)
     reserved = sum((money_parts(each.money).reserved for each in statuses), Decimal(0))
     spent, verdicts = _total([each.money.model_usd for each in statuses]), sum(each.coverage.scored for each in statuses)
     lines = (
         line(strong(f"{pending} of {sum(each.coverage.total for each in statuses)} cases"), " have not ended; they stay unscored."),
+        *((line(strong(counted(stopped, "case")), " that a budget stopped go on no more."),) if stopped else ()),
         line(f"{counted(going, 'run')} going: calls in flight are charged their worst case." if going else "No run is going."),
         *_freed(reserved, going),
         line(muted(f"{verdicts} verdicts and {spent} of spend are kept.")),
     )
     plan = _plan("Kill", "group", [group.name for group in fit], len(groups), lines, "ended already")
     # What matters is how many cases end with them.
-    typed = str(len(fit)) if max(len(fit), pending) >= TYPE_COUNT_FROM else ""
+    typed = str(len(fit)) if max(len(fit), pending + stopped) >= TYPE_COUNT_FROM else ""
     return Plan(plan.names, Question(plan.question.title, plan.question.lines, plan.question.go, typed))
 
 

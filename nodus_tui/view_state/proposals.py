@@ -8,7 +8,7 @@ from nodus_tui.contract.money import MAX_USD, display_usd, enough_text, enough_u
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupStatus
 from nodus_tui.contract.resources.agent_run import AgentRun
-from nodus_tui.view_state.campaigns import status_of
+from nodus_tui.view_state.campaigns import status_of, stopped_cases
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.key_actions import KeyNamer, own_key
@@ -57,14 +57,19 @@ def kill_group_question(group: AgentGroup) -> Question:
     status = status_of(group)
     reserved = money_parts(status.money).reserved
     less = ", less what calls in flight are charged" if status.going else ""
+    stopped, total = stopped_cases(status), status.coverage.total
+    ends = status.pending + stopped
+    unfinished = line(strong(f"{status.pending} of {total} cases"), " have not ended; they stay unscored.")
+    given_up = line(strong(f"{stopped} of {total} cases"), " that a budget stopped do not go on when it has room.")
     lines = [
-        line(strong(f"{status.pending} of {status.coverage.total} cases"), " have not ended; they stay unscored."),
+        *((unfinished,) if status.pending or not stopped else ()),
+        *((given_up,) if stopped else ()),
         line(f"{_runs(status.going)} going: a call in flight is charged its worst case." if status.going else "No run is going."),
         *((line(f"{display_usd(reserved)} that is still set aside is freed{less}."),) if reserved else ()),
         line(muted(f"{status.coverage.scored} verdicts and {display_usd(status.money.model_usd)} of spend are kept.")),
     ]
-    typed = str(status.pending) if status.pending >= TYPE_COUNT_FROM else ""
-    return Question(f"Kill group {group.name}?", tuple(lines), f"Kill {status.pending}", typed)
+    typed = str(ends) if ends >= TYPE_COUNT_FROM else ""
+    return Question(f"Kill group {group.name}?", tuple(lines), f"Kill {ends}", typed)
 
 
 def kill_run_question(run: AgentRun) -> Question:

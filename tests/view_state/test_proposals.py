@@ -6,8 +6,10 @@ import pytest
 from console_records import group, run, scored, usd
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.view_state.availability import useless
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import plain
+from nodus_tui.view_state.many import kill_groups
 from nodus_tui.view_state.proposals import (
     cap_input,
     cap_problem,
@@ -53,6 +55,16 @@ def test_a_groups_cap_is_told_to_free_only_what_waits_for_it() -> None:
     for waits in (group(**stalled, needed_cap_usd=usd("7.00")), group(phase=GroupPhase.STALLED, reason=Reason.WAITING_FOR_MODEL), group()):
         assert raised_cap_does(status_of(waits)) == "It is raised in place. What waits for funds goes on at once."
     assert "until u resumes it" in raised_cap_does(status_of(group(phase=GroupPhase.INTERRUPTED, reason=Reason.INTERRUPTED)))
+
+
+def test_killing_a_group_that_ended_gives_up_what_a_budget_stopped() -> None:
+    ended = group(tasks=20, phase=GroupPhase.COMPLETED, pending=0, going=0, verdicts={"Correct": 8, "BudgetExceeded": 12})
+    question = kill_group_question(ended)
+    assert plain(question.lines[0]) == "12 of 20 cases that a budget stopped do not go on when it has room."
+    assert (question.go, question.typed) == ("Kill 12", "12")
+    assert "kill" not in useless(ended)
+    assert "kill" in useless(group(phase=GroupPhase.COMPLETED, pending=0, verdicts={"Correct": 20}))
+    assert kill_groups((ended,)).names == (ended.name,)
 
 
 def test_killing_a_run_says_what_its_call_costs() -> None:

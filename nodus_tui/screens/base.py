@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.widget import Widget
 
 from nodus_tui.key_gate import WholeFrames
@@ -88,6 +88,8 @@ class ViewScreen(WholeFrames[None]):
         self._parts: dict[str, Widget] = {}
         self.stands = False
         """Whether the parts are there: data may come before."""
+        self._was_open = False
+        """Whether it was on top before."""
         self.first_notice = ""
         """What is to be told as soon as the screen stands."""
 
@@ -349,7 +351,6 @@ class ViewScreen(WholeFrames[None]):
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
         if self.first_notice:
             self.notice(self.first_notice, Tone.GOOD)
-        self.show()
 
     def _repaint(self) -> None:
         for table in self.query(LineTable):
@@ -359,8 +360,11 @@ class ViewScreen(WholeFrames[None]):
         for pane in self.query(TextPane):
             pane.refresh()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """What happened while another screen was above is shown at once."""
+        # Textual looks up the styles of every part anew. Those of a view that was just built up were, when its parts were put in.
+        event.refresh_styles = event.refresh_styles and self._was_open
+        self._was_open = True
         self.show()
         self.services.arrived()
 

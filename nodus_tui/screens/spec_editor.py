@@ -13,7 +13,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.timer import Timer
 
 from nodus_tui.authoring.checking import Checked, check, known_names
@@ -179,7 +179,7 @@ class SpecEditor(ViewScreen):
         """What is not saved is kept."""
         self.file.end()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, _event: ScreenResume) -> None:
         """What is applied may be another by now."""
         self.check_soon()
 

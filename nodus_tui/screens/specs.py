@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.events import ScreenResume
 
 from nodus_tui.authoring.checking import check
 from nodus_tui.authoring.differences import difference_lines, differences
@@ -72,7 +73,7 @@ class SpecsScreen(TableScreen[SpecRow]):
             line(muted("or, in a shell:  nodus-tui schema   for an editor of your own")),
         )
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, _event: ScreenResume) -> None:
         """Files may be others by now."""
         self.look()
 

@@ -5,7 +5,8 @@ Textual hands a key to what has the focus when the key is read. Of keys that com
 program) all would go to the same place, although the first of them opened a dialog or a filter to type in: letters meant as text would act
 on the view below.
 
-An Enter that is held down, or comes twice, goes as far as the first question: what it opened is to be seen before it is agreed to.
+An Enter that is held down, or comes twice, goes as far as the first question: what it opened is to be seen before it is agreed to. A
+terminal does not tell whether a key is held down; one that is comes again, and soon.
 
 Textual paints with the frames of a timer: what a key changed stood there one of them later, and what that changed in turn (the place of the
 cursor, the selected row in words) in another. Here all of it is painted when the key is handled, in one frame.
@@ -29,7 +30,10 @@ from nodus_tui.changed_lines import ChangedLines
 _MOST_SECONDS = 0.5
 """How long a key may hold up the next: an action that takes longer goes on beside it."""
 HELD_SECONDS = 1.0
-"""Enters that come within so long of each other are one press: keyboards repeat a key that is held down after at most as long."""
+"""An Enter that comes within so long of another may be the same press: keyboards begin to repeat a key after at most as long."""
+TWICE_SECONDS = 0.3
+"""Within so long it is the same press, or one of two that nobody has read a question between: keyboards repeat a key sooner than that. So
+one that comes later, and that no other follows within this time, is a press of its own."""
 _ENTER = "enter"
 
 
@@ -65,8 +69,10 @@ class KeyGate:
     def __init__(self, app: App[Any], give: Callable[[Key], Awaitable[None]]) -> None:
         self._app = app
         self._give = give
-        self._waiting: deque[tuple[Key, bool]] = deque()
-        """Each with whether it is an Enter that began before."""
+        self._waiting: deque[tuple[Key, float]] = deque()
+        """Each with the seconds since the Enter before it; infinite where another key came in between, and for other keys."""
+        self._came = asyncio.Event()
+        """Another key has come."""
         self._enter_came = float("-inf")
         self._enter_began: MessagePump | None = None
         """What had the focus when Enter was pressed first."""
@@ -84,8 +90,9 @@ class KeyGate:
         """Hand a key over when its turn comes."""
         self.last_taken = asyncio.get_running_loop().time()
         enter = key.key == _ENTER
-        self._waiting.append((key, enter and self.last_taken < self._enter_came + HELD_SECONDS))
+        self._waiting.append((key, self.last_taken - self._enter_came if enter else float("inf")))
         self._enter_came = self.last_taken if enter else float("-inf")
+        self._came.set()
         if self._task is None:
             self._free.clear()
             self._task = asyncio.create_task(self._hand_over(), name="keys")
@@ -94,8 +101,8 @@ class KeyGate:
         try:
             while self._waiting:
                 screen = self._screen()
-                key, began_before = self._waiting.popleft()
-                if key.key == _ENTER and self._too_soon(screen, began_before=began_before):
+                key, since_enter = self._waiting.popleft()
+                if key.key == _ENTER and await self._too_soon(screen, since_enter):
                     continue
                 with _nothing_halfway(screen):
                     await self._give(key)
@@ -109,16 +116,26 @@ class KeyGate:
             self._task = None
             self._free.set()
 
-    def _too_soon(self, screen: Screen[Any] | None, *, began_before: bool) -> bool:
+    async def _too_soon(self, screen: Screen[Any] | None, since_enter: float) -> bool:
         """Whether an Enter that was pressed elsewhere would agree to what this screen asks."""
         here = screen.focused or screen if screen is not None else None
-        if not began_before:
-            self._enter_began = here
-        if screen is None or here is self._enter_began or not asks(screen):
+        began_here = since_enter >= HELD_SECONDS or here is self._enter_began
+        if began_here or screen is None or not asks(screen) or (since_enter >= TWICE_SECONDS and not await self._comes_again()):
+            if since_enter >= TWICE_SECONDS:
+                self._enter_began = here
             return False
         if isinstance(screen, WholeFrames):
             screen.too_soon()
         return True
+
+    async def _comes_again(self) -> bool:
+        """Whether the next key is another Enter, and comes soon."""
+        if not self._waiting:
+            self._came.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TWICE_SECONDS):
+                    await self._came.wait()
+        return bool(self._waiting) and self._waiting[0][0].key == _ENTER
 
     def _screen(self) -> Screen[Any] | None:
         try:

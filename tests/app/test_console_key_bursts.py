@@ -110,6 +110,22 @@ async def test_an_enter_after_a_look_launches() -> None:
 
 
 @pytest.mark.usefixtures("held_on")
+async def test_an_enter_that_comes_alone_and_not_at_once_is_a_press_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Any time at all counts as not at once.
+    monkeypatch.setattr(key_gate, "TWICE_SECONDS", 0.0)
+    backend = fleets()
+    backend.estimates = (estimate(),)
+    async with console(backend, size=(100, 30)) as (app, pilot):
+        await press(app, pilot, "l")
+        app.screen.query_one(TextEntry).value = str(SPEC)
+        burst(app, "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, EstimateScreen) and "Enter launches" in screen_text(app))
+        burst(app, "enter")
+        await until(app, pilot, lambda: bool(backend.applied))
+        assert len(backend.applied) == 1
+
+
+@pytest.mark.usefixtures("held_on")
 async def test_an_enter_that_is_held_down_chooses_an_action_and_agrees_to_nothing() -> None:
     for words, dialog in (("extend", PromptDialog), ("kill", ConfirmDialog)):
         backend = fleets()

@@ -54,6 +54,10 @@ class Tmux:
     def type(self, *keys: str) -> None:
         self._call("send-keys", *keys)
 
+    def enter(self) -> None:
+        """Enter of a person who has looked: a key in between, which does nothing, says that it is not the one before, held down."""
+        self.type("F7", "Enter")
+
     def text(self, text: str) -> None:
         """Type letters, none of which is a name of a key."""
         self._call("send-keys", "-l", text)

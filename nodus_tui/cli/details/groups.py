@@ -1,7 +1,7 @@
 """A group in detail. Pure."""
 
 from nodus_tui.cli.cell_texts import time_text
-from nodus_tui.cli.rows.groups import group_row
+from nodus_tui.cli.rows.groups import rate_words
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -31,7 +31,7 @@ def pairs(group: AgentGroup) -> list[tuple[str, str]]:
         ("Price from", status.price_source),
         ("Phase", ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)),
         ("Progress", f"{status.coverage.total - status.pending}/{status.coverage.total} ended, {status.going} going"),
-        ("Pass rate", group_row(group)[3]),
+        ("Pass rate", rate_words(group)),
         ("Weaker grader", status.weaker_grader),
         ("Verdicts", ", ".join(f"{count} {verdict}" for verdict, count in status.verdicts.items())),
         ("Money", f"{display_usd(money.model_usd)} of {display_usd(money.cap_usd)} on models; {kept}"),

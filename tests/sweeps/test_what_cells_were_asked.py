@@ -144,7 +144,7 @@ async def test_a_retry_in_a_cell_that_stalls_is_asked_of_the_sweep(place: Place,
         assert refused.value.code is ErrorCode.BUDGET_EXCEEDED
         assert (await runs(backend, name="grid-1"))[0].name == "grid-1-c001", "nobody took its place"
         held.set()
-        await cell_until(backend, 2, lambda each: each.phase is not GroupPhase.RUNNING)
+        await cell_until(backend, 2, lambda each: each.phase is GroupPhase.COMPLETED)
         await backend.act(Retry(group="grid-1"))
         assert (await run_in_phase(backend, "grid-1-c001-2", RunPhase.SUCCEEDED)).verdict == "Correct"
 

@@ -81,7 +81,7 @@ async def test_the_cursor_goes_through_the_grid_and_the_cell_is_told_in_words() 
         await press(app, pilot, "down", "right")
         text = " ".join(screen_text(app).split())
         assert "× Cancelled · simulated · shootout-04 · agent careful · shard 2" in text
-        assert "× killed by ada" in text
+        assert "× killed by ops" in text
         await press(app, pilot, "end")
         assert "shootout-10" in screen_text(app)
         assert "waits for one of 2 places (maxParallel)" in screen_text(app)

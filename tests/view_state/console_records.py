@@ -155,7 +155,7 @@ def every_kind_of_run() -> list[AgentRun]:
             10,
             phase=RunPhase.CANCELLED,
             reason=Reason.KILLED,
-            message="killed by ada",
+            message="killed by ops",
             cost_usd=usd("0.0042"),
             ended_at=NOW,
             duration_seconds=4.0,

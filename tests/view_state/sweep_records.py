@@ -100,7 +100,7 @@ def cells() -> tuple[SweepCell, ...]:
         ended_cell(1, 12),
         ended_cell(2, 17),
         ended_cell(3, 11),
-        ended_cell(4, 9, "0.11", phase=GroupPhase.CANCELLED, reason="Killed", message="killed by ada", rate=rate(7, 9, TASKS)),
+        ended_cell(4, 9, "0.11", phase=GroupPhase.CANCELLED, reason="Killed", message="killed by ops", rate=rate(7, 9, TASKS)),
         cell(
             5,
             **begun,

@@ -119,7 +119,7 @@ def test_a_reason_is_not_said_twice() -> None:
     def said(message: str, **status) -> str:
         return plain(why_line(run(1, message=message, **status), NOW))
 
-    assert said("killed by ada", phase=RunPhase.CANCELLED, reason=Reason.KILLED) == "killed by ada"
+    assert said("killed by ops", phase=RunPhase.CANCELLED, reason=Reason.KILLED) == "killed by ops"
     assert said("", phase=RunPhase.CANCELLED, reason=Reason.KILLED) == "killed"
     assert said("superseded by fleet-0001-a2", phase=RunPhase.SUPERSEDED, reason=Reason.SUPERSEDED) == "superseded by fleet-0001-a2"
 

@@ -13,6 +13,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ POLL_SECONDS = 0.2
 """How often another process's commits are looked for."""
 
 _BUSY_SECONDS = 30.0
+_BUSY_LOOK_SECONDS = 0.01
 _MOST_IN_ONE_TRANSACTION = 512
 
 
@@ -51,10 +53,24 @@ class _GoneError(Exception):
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA journal_mode=WAL")
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Have it keep a log of what is written ahead. Of several that make a database at once SQLite refuses some, whatever their timeout."""
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        else:
+            return
+        time.sleep(_BUSY_LOOK_SECONDS)
 
 
 def _refuse_unknown(version: int, path: Path) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,16 @@ async def test_a_workspace_of_version_1_is_brought_up_to_date_with_all_that_it_h
     assert [(run.name, run.answered, run.spent, run.sandbox) for run in runs] == [("g-c001", True, 7, None), ("g-c002", False, 7, None)]
     assert [run.stretches for run in runs] == [[], []]
     assert [(turn.text, turn.tools) for turn in turns] == [("one", ())] * 2
+
+
+async def test_many_that_make_the_same_workspace_at_once_all_have_it(tmp_path: Path) -> None:
+    """SQLite tells some of them at once that the file is locked, whatever their timeout."""
+    for number in range(12):
+        path = tmp_path / f"{number}.db"
+        stores = await asyncio.gather(*(Store.open(path) for _ in range(4)))
+        for store in stores:
+            assert await store.read("SELECT count(*) AS runs FROM runs") is not None
+            await store.aclose()
 
 
 def test_the_use_of_sandboxes_comes_back_as_it_was_stored() -> None:

@@ -19,10 +19,8 @@ from local_backend.storage.store import Store
 from local_backend.storage.workspace import Workspace
 from nodus_tui import __version__
 from nodus_tui.contract.backend import Page, Query
-from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.regular_files import read_regular
@@ -47,12 +45,13 @@ if TYPE_CHECKING:
     from local_backend.working import Working
     from nodus_tui.contract.actions import Action
     from nodus_tui.contract.backend import Backend, BackendOptions
-    from nodus_tui.contract.backend_info import ModelFact
+    from nodus_tui.contract.backend_info import BackendInfo, ModelFact
     from nodus_tui.contract.environment_check import GoldCase
     from nodus_tui.contract.environment_tasks import TaskPage
     from nodus_tui.contract.estimates import Estimate, KindEstimate
     from nodus_tui.contract.events import EventBatch, Snapshot
     from nodus_tui.contract.hardware_view import HardwareView
+    from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
     from nodus_tui.contract.resources.agent_run import Transcript
     from nodus_tui.contract.resources.job import JobLog
     from nodus_tui.contract.resources.meta import Resource
@@ -191,6 +190,8 @@ class LocalBackend:
 
     async def apply(self, bundle: SpecBundle, *, dry_run: bool = False, author: str = "", request_id: str = "") -> ApplyOutcome:
         """Create or change everything, or nothing."""
+        from nodus_tui.contract.outcomes import ApplyOutcome  # noqa: PLC0415 - reading does without
+
         if dry_run:
             plan = await self._rooms.applier.plan(bundle)
             plan.refuse(dry_run=True)
@@ -234,6 +235,8 @@ class LocalBackend:
 
     async def act(self, action: Action) -> ActionOutcome:
         """Do it, here or in the process that runs the scheduler."""
+        from nodus_tui.contract.outcomes import ActionOutcome  # noqa: PLC0415 - reading does without
+
         text = await self._owner.ask("action", action.model_dump_json(by_alias=True), author=action.author, request_id=action.request_id)
         return ActionOutcome.model_validate_json(text)
 
@@ -250,6 +253,8 @@ class LocalBackend:
 
     async def info(self, *, probe: bool = False) -> BackendInfo:
         """What this backend is and can use."""
+        from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact  # noqa: PLC0415 - reading does without
+
         rooms = self._rooms
         elsewhere = self._scheduler is None and not self._workspace.free()
         return BackendInfo(

@@ -12,14 +12,12 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from nodus_tui import __version__
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from nodus_tui.contract.backend import Backend, BackendFactory, BackendOptions
     from nodus_tui.contract.demo import DemoFactory
     from nodus_tui.contract.hosting import Hosting
@@ -29,6 +27,14 @@ if TYPE_CHECKING:
 
 APP_NAME = "nodus-tui"
 DEFAULT_BACKEND = "local"
+
+COMES_ALONG = {
+    "nodus_tui.backends": "local_backend.backend:open_backend",
+    "nodus_tui.hosts": "local_backend.hosting.host:HOSTING",
+    "nodus_tui.demos": "local_backend.demo:prepare_demo",
+}
+"""What this distribution registers for the default backend, by entry point. Whoever uses that one need not read what every installed
+package says of itself, which takes a verb a tenth of its time."""
 
 Role = Literal["look", "act", "order", "work"]
 """What a backend is wanted for.
@@ -117,24 +123,65 @@ def backend_options(role: Literal["work", "look"]) -> BackendOptions:
     return BackendOptions(home=home_path(), config=config_path(), role=role)
 
 
-def _registered(group: str) -> dict[str, EntryPoint]:
+class Point(Protocol):
+    """What is registered under an entry point."""
+
+    @property
+    def name(self) -> str:
+        """Its name there."""
+        ...
+
+    @property
+    def value(self) -> str:
+        """Module and attribute."""
+        ...
+
+    def load(self) -> Any:
+        """Import it. Raises ImportError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    name: str
+    value: str
+
+    def load(self) -> Any:
+        from importlib import import_module  # noqa: PLC0415 - see connect
+
+        module, _, attribute = self.value.partition(":")
+        return getattr(import_module(module), attribute)
+
+
+def _comes_along(group: str) -> Point | None:
+    """The default backend's, where its package is here."""
+    from importlib.util import find_spec  # noqa: PLC0415 - see connect
+
+    value = COMES_ALONG.get(group)
+    return None if value is None or find_spec(value.partition(".")[0]) is None else _Known(DEFAULT_BACKEND, value)
+
+
+def _registered(group: str) -> dict[str, Point]:
     """What is installed under an entry point, by name."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - reads what every installed package says of itself
 
     return {point.name: point for point in entry_points(group=group)}
 
 
-def _chosen(group: str, wanted: str | None, what: str) -> EntryPoint:
+def _chosen(group: str, wanted: str | None, what: str) -> Point:
+    known = _comes_along(group) if not wanted or wanted == DEFAULT_BACKEND else None
+    if known is not None:
+        return known
     found = _registered(group)
     name = wanted or (DEFAULT_BACKEND if DEFAULT_BACKEND in found or not found else min(found))
     if name not in found:
-        known = ", ".join(sorted(found)) or "none"
-        detail = f'no {what} "{name}" is installed (installed: {known}); install the package that provides it, or correct NODUS_BACKEND'
+        installed = ", ".join(sorted(found)) or "none"
+        detail = f'no {what} "{name}" is installed (installed: {installed}); install the package that provides it, or correct NODUS_BACKEND'
         raise NodusError(ErrorCode.CONFIGURATION, detail)
     return found[name]
 
 
-def _loaded(point: EntryPoint, what: str) -> object:
+def _loaded(point: Point, what: str) -> object:
     try:
         return point.load()
     except ImportError as error:
@@ -195,6 +242,8 @@ def local_scheduler() -> LocalScheduler | None:
         return scheduler
     from nodus_tui.contract.hosting import HOSTING_ENTRY_POINT_GROUP  # noqa: PLC0415 - what is registered is looked up when none runs
 
+    if not named and _comes_along(HOSTING_ENTRY_POINT_GROUP) is not None:
+        return scheduler
     return scheduler if (named or DEFAULT_BACKEND) in _registered(HOSTING_ENTRY_POINT_GROUP) else None
 
 
@@ -260,11 +309,11 @@ async def _replaced(
 
 async def _held(backend: RemoteBackend) -> list[str]:
     """What it is needed for; where it cannot tell, that is told."""
-    from nodus_tui.remote.holding import held_by  # noqa: PLC0415 - see above
+    from nodus_tui.remote.holding import held_at  # noqa: PLC0415 - see above
 
     async with backend:
         with suppress(NodusError):
-            return held_by(await backend.snapshot())
+            return (await held_at(backend)).names
     return ["work that it could not be asked about"]
 
 

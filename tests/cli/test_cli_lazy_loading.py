@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from nodus_tui.cli.main import VERBS, cli
+from nodus_tui.connect import COMES_ALONG, DEFAULT_BACKEND
 
 _SHOW_MODULES = """
 import json, sys
@@ -64,6 +66,17 @@ def test_verbs_that_only_read_load_nothing_that_works(arguments: list[str], tmp_
     loaded = modules_after(arguments, tmp_path)
     assert "local_backend.reading.reader" in loaded
     assert not loaded & (_WORKS | _HEAVY)
+
+
+@pytest.mark.parametrize("group", COMES_ALONG)
+def test_what_comes_along_is_what_is_registered(group: str) -> None:
+    (registered,) = (point for point in entry_points(group=group) if point.name == DEFAULT_BACKEND)
+    assert registered.value == COMES_ALONG[group]
+    assert registered.load() is not None
+
+
+def test_a_verb_does_not_look_through_every_installed_package(tmp_path: Path) -> None:
+    assert "importlib.metadata" not in modules_after(["get", "groups"], tmp_path)
 
 
 def test_reading_one_kind_loads_what_reads_no_other(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ _TITLES = ("GPU", "NAME", "UTIL", "MEMORY", "TEMP", "POWER", "PROCESSES", "GIVEN
 _PROCESS_TITLES = ("GPU", "PID", "USER", "MEMORY", "RUN, JOB", "COMMAND")
 _RIGHT = frozenset({"UTIL", "MEMORY", "TEMP", "POWER", "PROCESSES", "PID"})
 _LIVE_SECONDS = 1.0
+_AT_ONCE_SECONDS = 0.02
+"""A look that takes longer is the first one in a while: to open a driver that no process keeps open can take seconds."""
 
 
 @click.command("gpus")
@@ -68,7 +70,10 @@ def command(output: str, *, once: bool, whole: bool) -> int:
 
 async def _show(backend: Backend) -> None:
     """Print at once what needs one look, and what needs two of them when it is there."""
-    view = await backend.gpus(rates=False)
+    look = asyncio.ensure_future(backend.gpus(rates=False))
+    if not (await asyncio.wait({look}, timeout=_AT_ONCE_SECONDS))[0]:
+        say("looking at the machine; a first look opens its driver")
+    view = await look
     first = _blocks_of_a_look(view)
     if first:
         emit(_text(first))

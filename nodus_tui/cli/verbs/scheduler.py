@@ -1,9 +1,12 @@
 """`scheduler`: the detached process that does a workspace's work: whether it runs, starting and stopping it, its log."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
 from datetime import UTC, datetime
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
 import click
 from pydantic import JsonValue
@@ -16,14 +19,15 @@ from nodus_tui.cli.session import with_backend
 from nodus_tui.connect import attached_to, chosen_way, local_scheduler
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.regular_files import open_regular
-from nodus_tui.contract.resources.job import Job, JobStatus
 from nodus_tui.contract.scheduler import SchedulerRecord
 from nodus_tui.contract.scheduler_view import LARGEST_LOG_BYTES, SchedulerLog
-from nodus_tui.remote.holding import held_by, held_words
+from nodus_tui.remote.holding import Held, held_at, held_words
 from nodus_tui.remote.local import LocalScheduler
 from nodus_tui.text import safe_text
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.resources.job import Job, JobStatus
 
 
 @click.group("scheduler")
@@ -41,13 +45,13 @@ def status(output: str) -> int:
     """Whether it runs, since when, and how many runs are at work. Exit 4 when none runs."""
     scheduler = _scheduler()
     record = scheduler.running()
-    snapshot = Snapshot(cursor=0)
+    held = Held()
     if record is not None:
         try:
-            snapshot = asyncio.run(_snapshot(scheduler, record))
+            held = asyncio.run(_held(scheduler, record))
         except NodusError as error:
             say(f"what it works on is not known: {error.detail}")
-    _show(scheduler, record, snapshot, output)
+    _show(scheduler, record, held, output)
     return Exit.DONE if record is not None else Exit.INFRASTRUCTURE
 
 
@@ -120,9 +124,9 @@ def _scheduler() -> LocalScheduler:
     return found
 
 
-async def _snapshot(scheduler: LocalScheduler, record: SchedulerRecord) -> Snapshot:
+async def _held(scheduler: LocalScheduler, record: SchedulerRecord) -> Held:
     async with attached_to(scheduler, record, say) as backend:
-        return await backend.snapshot()
+        return await held_at(backend)
 
 
 async def _start(scheduler: LocalScheduler, output: str) -> int:
@@ -130,7 +134,7 @@ async def _start(scheduler: LocalScheduler, output: str) -> int:
     if record is None:
         say("another process does this workspace's work itself (--in-process): none is started beside it")
         return Exit.INFRASTRUCTURE
-    _show(scheduler, record, await _snapshot(scheduler, record), output)
+    _show(scheduler, record, await _held(scheduler, record), output)
     return Exit.DONE
 
 
@@ -163,9 +167,9 @@ def _stays(job: Job, status: JobStatus) -> bool:
     return status.phase in {"Running", "Serving"} and not unused
 
 
-def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, snapshot: Snapshot, output: str) -> None:
-    groups, held = snapshot.groups, held_by(snapshot)
-    active = sum(group.status.going for group in groups if group.status is not None)
+def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, has: Held, output: str) -> None:
+    held = has.names
+    active = sum(group.status.going for group in has.groups if group.status is not None)
     if output == "json":
         document: dict[str, JsonValue] = {"running": record is not None, "pid": None, "socket": None, "version": None, "startedAt": None}
         if record is not None:
@@ -180,7 +184,7 @@ def _show(scheduler: LocalScheduler, record: SchedulerRecord | None, snapshot: S
             say(f"the last one (process {left.pid}) ended without a word; {scheduler.log} may say why. The next one goes on")
         return
     minutes = int((datetime.now(UTC) - record.started_at).total_seconds() // 60)
-    going = sum(bool(group.status and group.status.going) for group in groups)
+    going = sum(bool(group.status and group.status.going) for group in has.groups)
     emit(
         f"process {record.pid}, version {record.version}, for {minutes // 60} h {minutes % 60} min, on {safe_text(record.socket)}\n"
         f"{active} run{'' if active == 1 else 's'} at work in {going} group{'' if going == 1 else 's'}\n"

@@ -303,10 +303,10 @@ class LocalBackend:
     async def sandboxes(self) -> tuple[SandboxFact, ...]:
         """Every sandbox of ours on this machine."""
         found = await self._rooms.machine_sandboxes.list()
-        mine = [each for each in found if each.mine]
+        runs, boxes = ([each.run for each in found if each.mine and each.purpose == purpose] for purpose in ("episode", "sandbox"))
         costs = {
-            "episode": await self._reader.groups.sandbox_costs([each.run for each in mine if each.purpose == "episode"]),
-            "sandbox": await self._reader.boxes.costs([each.run for each in mine if each.purpose == "sandbox"]),
+            "episode": await self._reader.groups.sandbox_costs(runs) if runs else {},
+            "sandbox": await self._reader.boxes.costs(boxes) if boxes else {},
         }
         return tuple(each.model_copy(update={"cost_usd": costs.get(each.purpose, {}).get(each.run)}) for each in found)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from cli_workspace import COMMAND
 from detached import in_folder
@@ -80,4 +81,17 @@ class Tmux:
             pytest.fail(f"the screen never showed {parts}, but:\n{text}")
 
     def kill(self) -> None:
+        """End it, and whatever runs in it: a console on its way out would start the scheduler that a test's end has killed."""
+        running = [int(pid) for pid in self._call("list-panes", "-a", "-F", "#{pane_pid}").split()]
+        processes = [each for pid in running for each in _with_children(pid)]
         self._call("kill-server")
+        _, left = psutil.wait_procs(processes, timeout=PATIENCE_SECONDS)
+        assert not left, f"the terminal is gone, and these go on: {left}"
+
+
+def _with_children(pid: int) -> list[psutil.Process]:
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []

@@ -12,7 +12,7 @@ from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus
 from nodus_tui.contract.resources.sweep import SweepStatus
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import rate_text_of
 from nodus_tui.text import safe_text
 
 if TYPE_CHECKING:
@@ -83,14 +83,7 @@ def _standing(name: str, status: Status) -> str:
 def _rate(status: Status) -> str:
     if isinstance(status, SweepStatus) or not status.coverage.scored:
         return ""
-    return pass_rate_text(
-        pass_rate=status.pass_rate,
-        standard_error=status.standard_error,
-        ci95=status.ci95,
-        scored=status.coverage.scored,
-        total=status.coverage.total,
-        ended=status.phase.ended,
-    )
+    return rate_text_of(status)
 
 
 def _money(status: Status) -> str:

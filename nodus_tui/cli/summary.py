@@ -10,7 +10,7 @@ from nodus_tui.contract.phases import CaseState, Verdict
 from nodus_tui.contract.results import CaseResult, GroupResults
 from nodus_tui.result_formats import case_table
 from nodus_tui.statistics.coverage import cost_each_words, unscored_words
-from nodus_tui.statistics.format import interval_words, pass_rate_text
+from nodus_tui.statistics.format import interval_words, rate_text_of
 
 FORMATS = ("table", "json", "yaml", "csv")
 
@@ -59,14 +59,7 @@ def headline(results: GroupResults) -> str:
     if results.environment is None:
         answered = sum(case.state is CaseState.ANSWERED for case in results.results)
         return f"{answered}/{len(results.results)} answered; the caller grades"
-    return pass_rate_text(
-        pass_rate=results.pass_rate,
-        standard_error=results.standard_error,
-        ci95=results.ci95,
-        scored=results.coverage.scored,
-        total=results.coverage.total,
-        ended=results.phase.ended,
-    )
+    return rate_text_of(results)
 
 
 def summary_text(results: GroupResults) -> str:

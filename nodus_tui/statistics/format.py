@@ -1,11 +1,76 @@
 """The one text in which a pass rate is shown: never without its error, its interval and its coverage. Pure; plain text, no markup."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from pydantic import JsonValue
 
 _SAME = 1e-9
 """Two half-widths that differ by less are one: what is left is rounding."""
+
+
+class Counted(Protocol):
+    """How many of how many are scored."""
+
+    @property
+    def scored(self) -> int:
+        """So many."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """Of so many."""
+        ...
+
+
+class Ending(Protocol):
+    """A phase."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        ...
+
+
+class Scored(Protocol):
+    """What has a pass rate and a phase: a group's status, or its results."""
+
+    @property
+    def pass_rate(self) -> float | None:
+        """0 to 1; None while nothing is scored."""
+        ...
+
+    @property
+    def standard_error(self) -> float | None:
+        """Its standard error."""
+        ...
+
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        """Its 95 % interval."""
+        ...
+
+    @property
+    def coverage(self) -> Counted:
+        """How many of how many are scored."""
+        ...
+
+    @property
+    def phase(self) -> Ending:
+        """Where it stands."""
+        ...
+
+
+def rate_text_of(told: Scored) -> str:
+    """The pass rate of a group as text, as its status or its results tell it."""
+    return pass_rate_text(
+        pass_rate=told.pass_rate,
+        standard_error=told.standard_error,
+        ci95=told.ci95,
+        scored=told.coverage.scored,
+        total=told.coverage.total,
+        ended=told.phase.ended,
+    )
 
 
 def pass_rate_text(

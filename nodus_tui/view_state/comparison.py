@@ -10,7 +10,7 @@ from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.results import CaseResult, GroupResults, PairedDifference
 from nodus_tui.statistics.comparing import compared_groups, means_of_group
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import rate_text_of
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
@@ -220,14 +220,7 @@ class ComparisonState:
 
 
 def _group_line(word: str, results: GroupResults) -> Line:
-    rate = pass_rate_text(
-        pass_rate=results.pass_rate,
-        standard_error=results.standard_error,
-        ci95=results.ci95,
-        scored=results.coverage.scored,
-        total=results.coverage.total,
-        ended=results.phase.ended,
-    )
+    rate = rate_text_of(results)
     return (muted(word.ljust(8)), *joined((line(strong(results.group)), line(rate), line(short_usd(results.cost.model_usd)))))
 
 

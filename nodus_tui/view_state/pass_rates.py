@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from nodus_tui.contract.resources.agent_group import AgentGroupStatus, Coverage
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import rate_text_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import percent_text
 
@@ -30,14 +30,7 @@ class Rated(Protocol):
 
 def pass_rate_words(status: AgentGroupStatus) -> str:
     """`62.0% ± 9.5 (SE 4.9), 97/100 scored`."""
-    return pass_rate_text(
-        pass_rate=status.pass_rate,
-        standard_error=status.standard_error,
-        ci95=status.ci95,
-        scored=status.coverage.scored,
-        total=status.coverage.total,
-        ended=status.phase.ended,
-    )
+    return rate_text_of(status)
 
 
 def pass_rate_cell(status: Rated) -> Line:

@@ -3,9 +3,23 @@
 import contextlib
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from engine_place import Place
+
+
+@dataclass
+class DiskPlace(Place):
+    """A place whose state folder lies on a disk of its own."""
+
+    disk: Path = field(default_factory=Path)
+
+    @property
+    def home(self) -> Path:
+        """On that disk."""
+        return self.disk / "home"
 
 
 class SmallDisk:

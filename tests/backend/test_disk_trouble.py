@@ -6,14 +6,14 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from engine_place import Place, agent, at_rest, environment, group, run_status, runs, status, until
 from model_server import ModelServer
-from small_disk import SmallDisk, small_disk
+from small_disk import DiskPlace, SmallDisk, small_disk
 
 from local_backend.backend import LocalBackend
 from local_backend.storage.schema import SCHEMA_VERSION
@@ -24,18 +24,6 @@ from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase
 pytestmark = pytest.mark.timeout(60)
 
 WHOLE_DISK = 1 << 60
-
-
-@dataclass
-class DiskPlace(Place):
-    """A place whose state folder lies on a disk of its own."""
-
-    disk: Path = field(default_factory=Path)
-
-    @property
-    def home(self) -> Path:
-        """On that disk."""
-        return self.disk / "home"
 
 
 async def _refusal(backend: LocalBackend) -> NodusError:

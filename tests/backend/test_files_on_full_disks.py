@@ -1,14 +1,13 @@
 """What agents leave on a disk that is full: it waits in their sandboxes, no commit fails for it, and nothing that was paid is lost."""
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from agents_at_work import at_hand, plays, worker
-from engine_place import Place, at_rest, environment, group, run_status, until
+from engine_place import at_rest, environment, group, run_status, until
 from model_server import ModelServer, asks
-from small_disk import small_disk
+from small_disk import DiskPlace, small_disk
 
 from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.phases import Reason, RunPhase, Verdict
@@ -16,18 +15,6 @@ from nodus_tui.contract.phases import Reason, RunPhase, Verdict
 pytestmark = pytest.mark.timeout(60)
 
 _MIB = 1 << 20
-
-
-@dataclass
-class DiskPlace(Place):
-    """A place whose state folder lies on a disk of its own."""
-
-    disk: Path = field(default_factory=Path)
-
-    @property
-    def home(self) -> Path:
-        """On that disk."""
-        return self.disk / "home"
 
 
 @pytest.mark.parametrize("killed", [False, True])

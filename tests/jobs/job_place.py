@@ -1,9 +1,10 @@
 """A workspace for tests of jobs: the embedded backend over a real database, and real processes under real supervisors."""
 
+import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +93,16 @@ async def log_with(backend: Backend, words: str, name: str = "work") -> str:
 async def record_of(backend: LocalBackend, name: str = "work") -> JobRecord:
     rows = await backend._store.read("SELECT * FROM jobs WHERE name = ?", (name,))
     return JobRecord.from_row(rows[0])
+
+
+async def recorded(backend: LocalBackend, holds: Callable[[JobRecord], bool], name: str = "work") -> JobRecord:
+    """A job's record once something holds of it; looked at after each commit."""
+    committed = asyncio.Event()
+    backend._store.on_commit(committed.set)
+    while not holds(record := await record_of(backend, name)):
+        await committed.wait()
+        committed.clear()
+    return record
 
 
 def job_folder(folder: Path, name: str = "work") -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from job_place import job, job_folder, job_now, log_with, python, record_of, until, workspace
+from job_place import job, job_folder, job_now, log_with, python, record_of, recorded, until, workspace
 
 from nodus_tui.contract.actions import ExtendCap, Kill, RetryJob
 from nodus_tui.contract.backend import Backend
@@ -178,8 +178,7 @@ async def test_a_kill_of_one_that_is_being_ended_at_its_cap_stands_whatever_its_
         await backend.apply(job(command=command, maxCostUSD="0.08"))
         await log_with(backend, "asked")
         killing = asyncio.ensure_future(backend.act(Kill(kind="Job", name="work")))
-        while (await record_of(backend)).stop != "Killed":
-            await asyncio.sleep(0.01)
+        await recorded(backend, lambda record: record.stop == "Killed")
         await backend.act(extend("1"))
         (job_folder(tmp_path) / "work" / "killed").touch()
         await killing

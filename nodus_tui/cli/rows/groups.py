@@ -2,7 +2,7 @@
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import rate_text_of
 
 TITLES = ("NAME", "PHASE", "ENDED", "SPENT", "CAP", "PASS RATE", "SANDBOXES", "AGENT", "ENVIRONMENT")
 
@@ -36,12 +36,5 @@ def rate_words(group: AgentGroup) -> str:
     mark = " (simulated)" if status.simulated else " (notional price)" if status.notional_price else ""
     if not group.spec.evaluation:
         return "-" + mark
-    rate = pass_rate_text(
-        pass_rate=status.pass_rate,
-        standard_error=status.standard_error,
-        ci95=status.ci95,
-        scored=status.coverage.scored,
-        total=status.coverage.total,
-        ended=status.phase.ended,
-    )
+    rate = rate_text_of(status)
     return rate + mark

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +24,6 @@ from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.portions import LOG_BYTES, OUTPUT_SECONDS
 from nodus_tui.contract.regular_files import read_regular
-from nodus_tui.contract.resources.agent_run import AgentRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -332,6 +331,8 @@ class LocalBackend:
     @asynccontextmanager
     async def _files_of(self, run: str) -> AsyncIterator[Path]:
         """The run's files: as they are now where its sandbox lives here, else as they were kept. Raises NodusError."""
+        from nodus_tui.contract.resources.agent_run import AgentRun  # noqa: PLC0415 - reading does without
+
         found = await self.get("AgentRun", run)
         status = found.status if isinstance(found, AgentRun) else None
         told = status is not None and status.reason in {Reason.INTERRUPTED, Reason.INFRASTRUCTURE_FAILURE}
@@ -423,14 +424,15 @@ class LocalBackend:
 
     async def aclose(self) -> None:
         """Let go of the workspace."""
-        if self._is_there("_owner"):
-            await self._owner.aclose()
-        # Whoever looks at the hardware goes first.
-        if self._is_there("_rooms"):
-            await self._rooms.aclose()
-        if self._is_there("_hardware"):
-            await self._hardware.aclose()
-        await self._store.aclose()
+        async with AsyncExitStack() as whatever_fails:
+            whatever_fails.push_async_callback(self._store.aclose)
+            if self._is_there("_hardware"):
+                whatever_fails.push_async_callback(self._hardware.aclose)
+            # Whoever looks at the hardware goes first.
+            if self._is_there("_rooms"):
+                whatever_fails.push_async_callback(self._rooms.aclose)
+            if self._is_there("_owner"):
+                await self._owner.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -446,7 +448,7 @@ async def open_backend(options: BackendOptions) -> Backend:
 
 async def open_local(options: BackendOptions) -> LocalBackend:
     """Open the workspace of the options. Raises NodusError when its folder, database or configuration cannot be used."""
-    configuration = Configuration()
+    configuration = Configuration.model_construct()  # All defaults: to check them would take longer than all else here.
     if options.config is not None:
         try:
             text = read_regular(options.config)

@@ -5,16 +5,16 @@ It writes a configuration file, specs and a task file into a folder of its own; 
 
 import contextlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.demo_specs import CONFIGURATION, REAL_CONFIGURATION, REAL_SPEC, SIMULATED_SPEC, errand_tasks
 from local_backend.models.local_server import LOCAL_MODEL, local_model_problem, local_model_server
 from nodus_tui.contract.demo import DemoCampaign, DemoRequest
 
 
-@dataclass(frozen=True)
-class _Size:
+class _Size(Struct, frozen=True):
     real_tasks: int
     simulated_tasks: int
     latency: float

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from local_backend.applying.lookups import Lookups, located
+from local_backend.applying.lookups import Lookups
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.served import ServedFamily
 from local_backend.models.token_bound import input_bound
@@ -11,17 +11,14 @@ from local_backend.models.wire import ChatMessage, ModelRequest
 from local_backend.tools.definitions import definitions
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.estimates import Estimate, KindEstimate
-from nodus_tui.contract.money import display_usd, enough_text, exact_usd, nano_from_usd, usd_from_nano
+from nodus_tui.contract.money import display_usd, enough_text, exact_usd, usd_from_nano
 from nodus_tui.contract.resources.agent import Agent
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.environment import Environment
-from nodus_tui.contract.resources.job import Job
-from nodus_tui.contract.resources.meta import Resource
-from nodus_tui.contract.resources.sandbox import Sandbox
-from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.statistics.estimate import estimate_group
-from nodus_tui.statistics.kind_estimate import MeasuredSpeed, estimate_kind
+
+_WITHOUT = {"Agent", "Environment", "Budget"}
+"""Kinds that cost nothing by themselves."""
 
 
 async def estimate_bundle(
@@ -37,63 +34,22 @@ async def estimate_bundle(
             agent = await _agent_of(bundle, document, resource, lookups)
             here = {**rates, **await lookups.electric_rates((agent.spec.sandbox.hardware,))}
             made.append(_estimate(document, resource, agent, minutes_per_case, lookups, served, here))
-        else:
-            other = await _estimate_other(bundle, resource, lookups, rates)
+        elif resource.kind not in _WITHOUT:
+            from local_backend.estimating_kinds import estimate_other  # noqa: PLC0415 - most estimates are of groups
+
+            other = await estimate_other(bundle, resource, lookups, rates)
             if other is not None:
                 made.append(other)
     return tuple(made)
 
 
-async def _estimate_other(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
-    electric = await lookups.electric_rates(_hardware_of(resource))
-    made = await _estimate_at(bundle, resource, lookups, {**rates, **electric})
-    return made if made is None or not electric else made.model_copy(update={"notes": (*made.notes, _ELECTRIC)})
-
-
-_ELECTRIC = "Its devices cost the electricity that they take: this is at their power limits, and what is booked in the end is measured."
-
-
-def _hardware_of(resource: Resource) -> tuple[str, ...]:
-    if isinstance(resource, TrainingJob):
-        return resource.spec.resources.hardware
-    return (resource.spec.hardware,) if isinstance(resource, Job | Sandbox) else ()
-
-
-async def _estimate_at(bundle: SpecBundle, resource: Resource, lookups: Lookups, rates: Mapping[str, Decimal]) -> KindEstimate | None:
-    if not isinstance(resource, TrainingJob):
-        return estimate_kind(resource, rates=rates)
-    from local_backend.jobs.speeds import speeds  # noqa: PLC0415 - most estimates are of groups
-
-    found = await speeds(lookups.store, resource.spec.model.uri.partition("@")[0])
-    # A measurement says no more than three digits.
-    measured = {name: MeasuredSpeed(Decimal(f"{each.seconds_per_task:.3g}"), each.samples, each.model) for name, each in found.items()}
-    tasks = await _held_out_tasks(bundle, resource, lookups)
-    return estimate_kind(resource, rates=rates, environment_tasks=tasks, measured=measured)
-
-
-async def _held_out_tasks(bundle: SpecBundle, job: TrainingJob, lookups: Lookups) -> int | None:
-    """How many tasks its Environment has, where that is known and has an end; what is wrong with it is told by an apply."""
-    if job.spec.environment is None:
-        return None
-    own = await lookups.stored_environments()
-    for document in bundle:
-        if isinstance(document.resource, Environment):
-            own[document.resource.name] = located(document.resource, str(document.folder) if document.folder else None)
-    try:
-        resolved = lookups.environments.resolve(job.spec.environment, "test", own=own.get, own_names=own)
-        return (await lookups.environments.facts(resolved)).tasks.get("test")
-    except NodusError:
-        return None
-
-
 async def _served(bundle: SpecBundle, lookups: Lookups) -> dict[str, ServedFamily]:
     """The families that jobs serve, here or applied before."""
     served = await lookups.served_families()
-    for document in bundle:
-        job = document.resource
-        serve = job.spec.serve if isinstance(job, Job) else None
-        if isinstance(job, Job) and serve is not None and (serve.family not in served or served[serve.family].ended):
-            served[serve.family] = ServedFamily(job.name, serve, cap=nano_from_usd(job.spec.max_cost_usd))
+    if any(document.resource.kind == "Job" for document in bundle):
+        from local_backend.estimating_kinds import with_served  # noqa: PLC0415 - most estimates are of groups
+
+        served = with_served(bundle, served)
     return served
 
 

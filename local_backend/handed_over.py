@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from typing import Any
 
+from msgspec import Struct
+
 from nodus_tui import __version__
+from nodus_tui.values import fields_of
 
 _VERSION = "version"
 SPOKEN: Mapping[str, str] = {_VERSION: __version__}
@@ -17,9 +19,9 @@ class OtherCodeError(Exception):
     """What was handed over is of other code, and is not understood here; the text is a sentence."""
 
 
-def handed(order: Any) -> str:
-    """A dataclass as JSON, with the version that gives it."""
-    return json.dumps({_VERSION: __version__, **asdict(order)})
+def handed(order: Struct) -> str:
+    """A Struct as JSON, with the version that gives it."""
+    return json.dumps({_VERSION: __version__, **fields_of(order)})
 
 
 @contextmanager
@@ -48,7 +50,6 @@ def _not_understood(version: object) -> str:
     )
 
 
-def known(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Those of the values that a dataclass has fields for: a newer writer may say more."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+def known(kind: type[Struct], values: dict[str, Any]) -> dict[str, Any]:
+    """Those of the values that a Struct has fields for: a newer writer may say more."""
+    return {name: value for name, value in values.items() if name in kind.__struct_fields__}

@@ -95,16 +95,20 @@ class Owner:
             raise
 
     async def _disown(self) -> None:
-        await self._let_go()
-        self._workspace.disown()
+        try:
+            await self._let_go()
+        finally:
+            self._workspace.disown()
 
     async def _let_go(self) -> None:
         if self.working is None:
             return
-        await self.working.sweeps.aclose()
-        working, self.working = self.working, None
-        if working is not None:
-            await working.aclose()
+        try:
+            await self.working.sweeps.aclose()
+        finally:
+            working, self.working = self.working, None
+            if working is not None:
+                await working.aclose()
 
     @asynccontextmanager
     async def _owner_for_now(self) -> AsyncIterator[bool]:

@@ -1,23 +1,24 @@
-"""From records to what the contract tells: statuses, resources and results. Pure; the only clock is the `now` that is given."""
+"""From records to what events carry of a run and a group. Pure; the only clock is the `now` that is given."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from __future__ import annotations
 
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from local_backend.scheduling.ledger import Ledger, RunAccount
-from local_backend.storage.records import CallRow, GroupRecord, RunRecord, SandboxUse, TurnRow
 from local_backend.storage.stretches import held_seconds
 from nodus_tui.contract.money import usd_from_nano, usd_text
-from nodus_tui.contract.phases import CallState, RunPhase, case_state
-from nodus_tui.contract.resources.agent_group import AgentGroup, AgentGroupSpec, AgentGroupStatus, Coverage
-from nodus_tui.contract.resources.agent_run import AgentRun, AgentRunSpec, AgentRunStatus, CallRecord, Transcript, TranscriptTurn
-from nodus_tui.contract.resources.meta import Metadata
-from nodus_tui.contract.results import CaseResult, GroupResults, ResultAgent, ResultCost, ResultEnvironment
-from nodus_tui.statistics.pass_rate import PassRateSummary
+from nodus_tui.contract.phases import RunPhase
 from nodus_tui.statistics.results import ScoredCase, summarise
+from nodus_tui.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from pydantic import JsonValue
+
+    from local_backend.storage.records import GroupRecord, RunRecord, SandboxUse
+    from nodus_tui.statistics.pass_rate import PassRateSummary
 
 
 def time_json(moment: datetime | None) -> str | None:
@@ -132,17 +133,6 @@ def run_spec_fields(run: RunRecord, group: GroupRecord) -> dict[str, JsonValue]:
     }
 
 
-def run_resource(run: RunRecord, group: GroupRecord, *, max_turns: int, now: datetime) -> AgentRun:
-    """A run as `get` gives it."""
-    status = run_status_fields(run, max_turns=max_turns, simulated=bool(group.model.get("simulated")), now=now)
-    status["queuedSeconds"] = queued_seconds(run, now)
-    return AgentRun(
-        metadata=Metadata(name=run.name, project=group.metadata.get("project")),
-        spec=AgentRunSpec.model_validate(run_spec_fields(run, group)),
-        status=AgentRunStatus.model_validate(status),
-    )
-
-
 def summary_of(runs: Iterable[RunRecord], cases: int) -> PassRateSummary:
     """The pass rate of a group's current runs."""
     return summarise(
@@ -255,124 +245,3 @@ def _outcome_word(run: RunRecord) -> str:
 def group_spec_fields(group: GroupRecord) -> dict[str, JsonValue]:
     """What of a group's spec may change after its launch, as it is in force."""
     return {"maxCostUSD": _usd(group.cap), "maxActive": group.max_active}
-
-
-def group_resource(group: GroupRecord) -> AgentGroup:
-    """A group as `get` gives it: its spec with the cap and maxActive in force, its status as last told."""
-    spec = {**group.spec, **group_spec_fields(group)}
-    return AgentGroup(
-        metadata=Metadata.model_validate(group.metadata),
-        spec=AgentGroupSpec.model_validate(spec),
-        status=AgentGroupStatus.model_validate(group.status) if group.status else None,
-    )
-
-
-def _case_result(run: RunRecord, now: datetime) -> CaseResult:
-    scored = run.verdict is not None and run.verdict.scored
-    return CaseResult(
-        task_id=run.task_id,
-        repetition=run.repetition,
-        run=run.name,
-        state=case_state(run.phase, run.reason),
-        verdict=run.verdict if scored else None,
-        reward=run.reward if scored else None,
-        reason=run.reason,
-        message=run.message,
-        cost_usd=usd_from_nano(run.carried + run.spent),
-        cap_usd=usd_from_nano(run.cap),
-        input_tokens=run.input_tokens,
-        output_tokens=run.output_tokens,
-        queued_seconds=queued_seconds(run, now),
-        duration_seconds=duration_seconds(run),
-    )
-
-
-def results_of(group: GroupRecord, runs: Sequence[RunRecord], now: datetime) -> GroupResults:
-    """The results of a group as they stand, one item a case, by its current run."""
-    cases = group_cases(group)
-    current = [run for run in runs if run.current]
-    summary = summary_of(runs, cases)
-    evaluation: dict[str, Any] | None = group.spec.get("evaluation")
-    return GroupResults(
-        group=group.name,
-        phase=group.phase,
-        pass_rate=summary.pass_rate,
-        standard_error=summary.standard_error,
-        standard_error_method=summary.standard_error_method,
-        ci95=(summary.ci95[0], summary.ci95[1]) if summary.ci95 is not None else None,
-        ci_method=summary.ci_method,
-        mean_reward=summary.mean_reward,
-        coverage=Coverage(scored=summary.scored, total=cases),
-        pending=cases - sum(run.phase.ended for run in current),
-        cost=ResultCost(
-            model_usd=usd_from_nano(sum(run.spent for run in runs)),
-            sandbox_usd=usd_from_nano(sandbox_nano(runs, now)),
-            unconfirmed_usd=usd_from_nano(sum(run.unconfirmed for run in runs)),
-            cap_usd=usd_from_nano(group.cap),
-        ),
-        environment=ResultEnvironment(
-            name=group.environment["name"],
-            version=group.environment["version"],
-            digest=group.digest,
-            split=evaluation.get("split", "test"),
-            seed=evaluation.get("seed", 0),
-            shard=evaluation.get("shard"),
-            images=tuple(
-                sorted({image for run in current if run.sandbox for image in (run.sandbox.image, run.sandbox.grader_image) if image})
-            ),
-            weaker_grader=weaker_grader(group),
-        )
-        if evaluation
-        else None,
-        agent=ResultAgent(name=group.agent, revision=group.agent_revision),
-        model=f"{group.model.get('family', '')}: {group.model.get('name', '')}",
-        simulated=bool(group.model.get("simulated")),
-        notional_price=bool(group.model.get("notional")),
-        results=tuple(_case_result(run, now) for run in sorted(current, key=lambda run: run.case_index)),
-    )
-
-
-def transcript_of(run: RunRecord, group: GroupRecord, turns: Sequence[TurnRow], calls: Sequence[CallRow]) -> Transcript:
-    """A run's conversation and its calls."""
-    return Transcript(
-        run=run.name,
-        turns=tuple(
-            TranscriptTurn.model_validate(
-                {
-                    "index": t.position,
-                    "role": t.role,
-                    "text": t.text,
-                    "at": t.at,
-                    "call": t.call,
-                    "toolResults" if t.role == "tool" else "toolCalls": t.tools,
-                }
-            )
-            for t in turns
-        ),
-        calls=tuple(_call_record(call) for call in calls),
-        simulated=bool(group.model.get("simulated")),
-        price_source=str(group.model.get("priceSource", "")),
-        grader_message=run.grade_message,
-    )
-
-
-def _call_record(call: CallRow) -> CallRecord:
-    usage = call.usage or {}
-    return CallRecord(
-        number=call.number,
-        state=call.state.value,
-        attempt=call.attempt,
-        turn=call.turn,
-        reserved_usd=usd_from_nano(call.reserved),
-        cost_usd=usd_from_nano(call.cost),
-        input_bound=call.input_bound,
-        input_tokens=usage.get("input") if call.state is CallState.SETTLED else None,
-        cached_input_tokens=usage.get("cached"),
-        output_tokens=usage.get("output"),
-        reasoning_tokens=usage.get("reasoning"),
-        over_bound=call.over_bound,
-        started_at=call.started_at,
-        ended_at=call.ended_at,
-        stop_reason=call.stop_reason,
-        error=call.error,
-    )

@@ -5,7 +5,7 @@ What it is asked to do it does here; who asks, and how the answer is kept, is it
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -32,6 +32,7 @@ from nodus_tui.contract.outcomes import ActionOutcome, ApplyOutcome
 from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.packing import unpack_bundle
+from nodus_tui.values import replace
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
@@ -98,9 +99,13 @@ class Working:
 
     async def aclose(self) -> None:
         """Let go of everything; the sweeps were let go of before, for what they launch needs all the others."""
-        await self.boxes.aclose()
-        await self.jobs.aclose()
-        await self.scheduler.aclose()
+        async with AsyncExitStack() as whatever_fails:
+            whatever_fails.push_async_callback(self._leave_no_sandbox)
+            whatever_fails.push_async_callback(self.scheduler.aclose)
+            whatever_fails.push_async_callback(self.jobs.aclose)
+            await self.boxes.aclose()
+
+    async def _leave_no_sandbox(self) -> None:
         if self._rooms.desk.used:
             await self._rooms.machine_sandboxes.leave_nothing(self._rooms.desk.pool.owner)
 

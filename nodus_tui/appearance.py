@@ -1,7 +1,8 @@
 """How the console looks: which theme, how many colours, which characters. It decides; it draws nothing, and knows no screen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.console_memory import ConsoleMemory
 from nodus_tui.contract.console_configuration import ConsoleSettings
@@ -18,8 +19,7 @@ _INSTEAD = {"none": PLAIN_THEME, "sixteen": SIXTEEN_THEME}
 """What a terminal with fewer colours may get, by what it has."""
 
 
-@dataclass(frozen=True)
-class ThemeChoice:
+class ThemeChoice(Struct, frozen=True):
     """One theme to choose."""
 
     name: str
@@ -29,8 +29,7 @@ class ThemeChoice:
     """It did not come with the console."""
 
 
-@dataclass
-class Appearance:
+class Appearance(Struct):
     """The looks of one console."""
 
     shelf: ThemeShelf

@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
 
 from nodus_tui import __version__
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -44,8 +45,7 @@ else does: with a detached scheduler that one, in process whoever comes next. `w
 """
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """How a backend is to be reached. Nothing set means the workspace's detached scheduler."""
 
     in_process: bool = False
@@ -141,8 +141,7 @@ class Point(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     name: str
     value: str
 

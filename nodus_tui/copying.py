@@ -10,9 +10,10 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -30,8 +31,7 @@ _NO_LINKS_HERE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLI
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class PlannedFile:
+class PlannedFile(Struct, frozen=True):
     """One file that is to be copied."""
 
     entry: FileEntry
@@ -39,8 +39,7 @@ class PlannedFile:
     """Where it goes under the plan's root, in harmless names."""
 
 
-@dataclass(frozen=True)
-class CopyPlan:
+class CopyPlan(Struct, frozen=True):
     """What will be written where."""
 
     root: Path
@@ -57,8 +56,7 @@ class CopyPlan:
         return sum(each.entry.size for each in self.files)
 
 
-@dataclass(frozen=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """What was written."""
 
     paths: tuple[Path, ...]

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.environment_check import GoldCase, GoldSummary
@@ -11,8 +12,7 @@ from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.spec_loading.nearest import nearest
 
 
-@dataclass(frozen=True)
-class KnownEnvironment:
+class KnownEnvironment(Struct, frozen=True):
     """An environment of the catalogue, or one that was applied, in one form."""
 
     name: str

@@ -1,7 +1,6 @@
 """Where a person was when they left the console, by workspace, so that it opens there again. It knows the memory and no screen."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from pydantic import JsonValue
 
 from nodus_tui.console_memory import ConsoleMemory
@@ -12,8 +11,7 @@ _MOST = 50
 """Workspaces that are remembered."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A view, what it shows, and the selected row."""
 
     view: View

@@ -5,8 +5,8 @@ a text from a stranger could act on the view. And it takes seconds for each mega
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START
 from textual.events import Paste
 from textual.message import Message
@@ -21,8 +21,7 @@ class TooMuchPasted(Message):
     """What was pasted is longer than anything that can be made of it; nothing of it was taken."""
 
 
-@dataclass(frozen=True)
-class Pasted:
+class Pasted(Struct, frozen=True):
     """What stood between the marks of one paste."""
 
     text: str

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from rich.console import Console
 
 Colours = Literal["many", "sixteen", "none"]
@@ -13,8 +13,7 @@ _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 """What Python sets LC_CTYPE to by itself where the locale is C."""
 
 
-@dataclass(frozen=True)
-class TerminalFacts:
+class TerminalFacts(Struct, frozen=True):
     """What can be drawn."""
 
     colours: Colours = "many"

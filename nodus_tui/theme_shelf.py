@@ -1,8 +1,9 @@
 """The themes that can be chosen: those that come with the console, and the user's own files, which are read again when they change."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.errors import Fault, NodusError
 from nodus_tui.contract.regular_files import read_regular
@@ -25,8 +26,7 @@ def packaged_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parent.parent / "themes"
 
 
-@dataclass(frozen=True)
-class ThemeNews:
+class ThemeNews(Struct, frozen=True):
     """What reading the folders anew gave."""
 
     read: tuple[str, ...] = ()
@@ -37,8 +37,7 @@ class ThemeNews:
     """Files that had faults, and have none now, or are gone."""
 
 
-@dataclass
-class _Entry:
+class _Entry(Struct):
     """One file."""
 
     mark: Mark
@@ -47,8 +46,7 @@ class _Entry:
     faults: tuple[Fault, ...] = ()
 
 
-@dataclass
-class ThemeShelf:
+class ThemeShelf(Struct):
     """All themes, by name. One of a later folder goes before one of the same name in an earlier folder."""
 
     folders: tuple[Path, ...]

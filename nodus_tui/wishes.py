@@ -1,11 +1,11 @@
 """What the command line says of the console's looks. It is told here and asked for where a console opens; it loads no screen."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """Nothing where the command line says nothing."""
 
     theme: str = ""

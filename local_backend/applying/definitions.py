@@ -1,25 +1,29 @@
 """Planning the documents that define something: agents and their revisions, environments and their tasks; and those without an engine."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from local_backend.applying.lookups import Lookups, located
 from local_backend.applying.plan import Plan
-from local_backend.budgets.book import reopens
-from local_backend.budgets.standing import ceiling_of
-from local_backend.models.served import ServedFamily
 from local_backend.storage.records import event, time_text
-from local_backend.storage.store import Store
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import display_usd, usd_text
 from nodus_tui.contract.outcomes import AppliedDocument, Change
 from nodus_tui.contract.resources.agent import Agent
-from nodus_tui.contract.resources.budget import Budget
-from nodus_tui.contract.resources.environment import Environment
-from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from local_backend.models.served import ServedFamily
+    from local_backend.storage.store import Store
+    from nodus_tui.contract.resources.budget import Budget
+    from nodus_tui.contract.resources.environment import Environment
+    from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 
 _PUT_RESOURCE = (
     "INSERT INTO resources (kind, name, document, status, folder, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?) "
@@ -33,8 +37,7 @@ _DECIDES_TASKS = ("folder", "layout", "file", "format", "fields", "grader")
 """The fields of an Environment without which its task file cannot be checked."""
 
 
-@dataclass
-class Planning:
+class Planning(Struct):
     """One plan in the making: what its definitions are, and what is wrong with them."""
 
     known: Lookups
@@ -134,8 +137,11 @@ class Planning:
 
     async def budget(self, document: LoadedDocument, budget: Budget) -> None:
         """A new budget, or another limit, scope or action of one; what was spent under it stays on record."""
+        from local_backend.budgets.book import reopens  # noqa: PLC0415 - one kind of several
+        from local_backend.budgets.standing import ceiling_of  # noqa: PLC0415 - see above
+
         rows = await self.store.read("SELECT document, status FROM resources WHERE kind = 'Budget' AND name = ?", (budget.name,))
-        old = Budget.model_validate_json(rows[0]["document"]) if rows else None
+        old = type(budget).model_validate_json(rows[0]["document"]) if rows else None
         limit = display_usd(budget.spec.limit_usd)
         if old == budget:
             self.plan.applied.append(AppliedDocument(kind="Budget", name=budget.name, outcome="unchanged", message=limit))
@@ -203,7 +209,7 @@ class Planning:
                 self.plan.faults.append(document.fault(("spec", "folder" if environment.spec.folder else "file"), error.detail))
             return
         rows = await self.store.read("SELECT document, status FROM resources WHERE kind = 'Environment' AND name = ?", (environment.name,))
-        old = Environment.model_validate_json(rows[0]["document"]) if rows else None
+        old = type(environment).model_validate_json(rows[0]["document"]) if rows else None
         known = await self.store.read(
             "SELECT digest FROM environment_digests WHERE name = ? AND version = ?", (environment.name, environment.spec.version)
         )

@@ -1,8 +1,9 @@
 """What a spec's hardware costs on this machine, and whether the machine has it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from local_backend.devices.desk import DeviceDesk
 from local_backend.devices.wanted import MachinePart, wanted_of
@@ -10,8 +11,7 @@ from nodus_tui.contract.money import nano_ceiling
 from nodus_tui.statistics.hardware_rates import CPU, slice_rate
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Hardware that is asked for, where no spec says it in the usual fields."""
 
     hardware: str
@@ -20,8 +20,7 @@ class Part:
     share_accelerators: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """On what terms a spec gets its hardware here."""
 
     rate: int | None

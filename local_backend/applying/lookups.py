@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from local_backend.jobs.standing import SERVING_JOBS, newest_by_family, served_family
-from local_backend.storage.job_records import JobRecord
+from local_backend.storage.job_records import SERVING_JOBS, JobRecord
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.resources.agent import Agent
-from nodus_tui.contract.resources.environment import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from local_backend.storage.store import Store
     from local_backend.training.desk import TrainingDesk
     from nodus_tui.contract.configuration import Configuration
+    from nodus_tui.contract.resources.environment import Environment
 
 
 class Environments(Protocol):
@@ -125,6 +124,10 @@ class Lookups:
     async def stored_environments(self) -> dict[str, Environment]:
         """The applied environments by name, their paths absolute."""
         rows = await self.store.read("SELECT document, folder FROM resources WHERE kind = 'Environment'")
+        if not rows:
+            return {}
+        from nodus_tui.contract.resources.environment import Environment  # noqa: PLC0415 - most workspaces have none
+
         return {found.name: found for found in (located(Environment.model_validate_json(row["document"]), row["folder"]) for row in rows)}
 
     async def newest_agent(self, name: str) -> tuple[Agent, int] | None:
@@ -155,7 +158,12 @@ class Lookups:
 
     async def served_families(self) -> dict[str, ServedFamily]:
         """The families that jobs serve or have served."""
-        records = [JobRecord.from_row(row) for row in await self.store.read(SERVING_JOBS)]
+        rows = await self.store.read(SERVING_JOBS)
+        if not rows:
+            return {}
+        from local_backend.jobs.standing import newest_by_family, served_family  # noqa: PLC0415 - most workspaces have none
+
+        records = [JobRecord.from_row(row) for row in rows]
         return {family: served_family(record) for family, record in newest_by_family(records).items()}
 
 

@@ -1,20 +1,24 @@
 """What an apply would do: faults, conflicts and refusals, or the statements and launches."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from local_backend.environments.interface import ResolvedEnvironment
-from local_backend.storage.store import Statement
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
-from nodus_tui.contract.outcomes import AppliedDocument
-from nodus_tui.contract.resources.agent import AgentSpec
-from nodus_tui.contract.resources.job import JobSpec
-from nodus_tui.contract.resources.sandbox import SandboxSpec
 from nodus_tui.contract.spec_loading.fault_order import in_file_order
 
+if TYPE_CHECKING:
+    from local_backend.environments.interface import ResolvedEnvironment
+    from local_backend.storage.store import Statement
+    from nodus_tui.contract.outcomes import AppliedDocument
+    from nodus_tui.contract.resources.agent import AgentSpec
+    from nodus_tui.contract.resources.job import JobSpec
+    from nodus_tui.contract.resources.sandbox import SandboxSpec
 
-@dataclass(frozen=True)
-class SandboxNeed:
+
+class SandboxNeed(Struct, frozen=True):
     """What a launch may need sandboxes for."""
 
     group: str
@@ -23,8 +27,7 @@ class SandboxNeed:
     environment: ResolvedEnvironment | None
 
 
-@dataclass(frozen=True)
-class JobNeed:
+class JobNeed(Struct, frozen=True):
     """A job to run, and where relative paths in it start."""
 
     name: str
@@ -33,16 +36,14 @@ class JobNeed:
     kind: str = "Job"
 
 
-@dataclass(frozen=True)
-class BoxNeed:
+class BoxNeed(Struct, frozen=True):
     """A Sandbox to start."""
 
     name: str
     spec: SandboxSpec
 
 
-@dataclass
-class Plan:
+class Plan(Struct):
     """What an apply would do."""
 
     files: tuple[str, ...] = ()

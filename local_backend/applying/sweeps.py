@@ -1,7 +1,6 @@
 """Planning sweeps: the cells of the matrix, each checked as its own document would be, with faults told where they stand in the sweep."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 
 from local_backend.applying.definitions import Planning
 from local_backend.applying.plan import Plan
@@ -17,13 +16,13 @@ from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.registry import KINDS
 from nodus_tui.contract.resources.sweep import Sweep, SweepSpec
 from nodus_tui.contract.spec_loading.bundle import LoadedDocument, path_text
+from nodus_tui.values import replace
 
 PlanCell = Callable[[Planning, LoadedDocument], Awaitable[None]]
 """Plans a document of any kind that apply accepts."""
 
 
-@dataclass(frozen=True)
-class _CellDocument(LoadedDocument):
+class _CellDocument(LoadedDocument, frozen=True):
     """A cell as a document of its own, whose faults stand in the sweep's."""
 
     sweep: LoadedDocument | None = None

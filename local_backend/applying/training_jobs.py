@@ -1,9 +1,10 @@
 """Planning TrainingJobs: what cannot be scored as the spec has it, what this machine lacks, and the job that is made of it."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.applying.definitions import Planning
 from local_backend.applying.devices import Part, Terms, terms_of
@@ -32,8 +33,7 @@ _LOOKS_PER_TASK = 20
 """So many tasks of an Environment without end are looked at for each that is wanted, where a taskFilter leaves some out."""
 
 
-@dataclass
-class _Model:
+class _Model(Struct):
     source: ModelSource
     ordered: OrderedModel
     served_by_job: bool = False

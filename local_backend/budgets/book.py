@@ -6,8 +6,9 @@ nano-dollars, rates nano-dollars an hour, and a piece of compute is rounded up w
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.money import display_usd, usd_from_nano
 
@@ -18,8 +19,7 @@ _HOUR = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What budgets see of a piece of work: where it belongs."""
 
     project: str | None = None
@@ -33,8 +33,7 @@ class Work:
         return cls(str(project) if project is not None else None, tuple(pairs))
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """One budget, as its spec has it."""
 
     name: str
@@ -66,8 +65,7 @@ class Ceiling:
         return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why something may not begin, or must stop."""
 
     budget: str
@@ -78,16 +76,14 @@ class Refusal:
     """Whether only the worst cases of calls under way stand in its way: it may fit once they have ended."""
 
 
-@dataclass(slots=True)
-class _Compute:
+class _Compute(Struct):
     work: Work
     rate: int
     since: datetime
     stop_seconds: float
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """One budget in its present period."""
 
     ceiling: Ceiling

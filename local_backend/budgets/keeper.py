@@ -9,10 +9,10 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Refusal, Work, hour_start, reopens
@@ -42,8 +42,7 @@ _PUT_STATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A threshold that a budget has reached, to be told once."""
 
     budget: Budget

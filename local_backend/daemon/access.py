@@ -3,8 +3,9 @@
 import ipaddress
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.http import PREFIX
 
@@ -22,16 +23,14 @@ class Role(StrEnum):
         return self is Role.OPERATOR or needed is Role.VIEWER
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who asks: the name that stands as the author of what they do, and what they may do."""
 
     name: str
     role: Role
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one listener grants. Times are in seconds."""
 
     body_bytes: int = 4 * 1024 * 1024
@@ -55,8 +54,7 @@ class Limits:
     """What is being answered when the server stops may take so long; event streams end at once."""
 
 
-@dataclass(frozen=True)
-class AccessPolicy:
+class AccessPolicy(Struct, frozen=True):
     """The rules of one listener."""
 
     identify: Callable[[str], Caller | None] | None

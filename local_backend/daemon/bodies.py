@@ -5,7 +5,6 @@ Reading runs in a thread: a large YAML text takes seconds, and the event loop be
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from nodus_tui.contract.spec_loading.bundle import LoadedDocument, SpecBundle
 from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_specs
 from nodus_tui.contract.spec_loading.packing import unpack_bundle
 from nodus_tui.contract.wording import quoted
+from nodus_tui.values import replace
 
 REQUEST = "<request>"
 """What stands for the file's name in the faults of a YAML body."""
@@ -90,7 +90,7 @@ class BodyReader:
         return self._file_faults(placed)
 
 
-class _TemplateDocument(LoadedDocument):
+class _TemplateDocument(LoadedDocument, frozen=True):
     """A sweep's template as a document of its own, whose faults stand in the sweep's."""
 
     def fault(self, path: tuple[str | int, ...], message: str, suggestion: str = "") -> Fault:

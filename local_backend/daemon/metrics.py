@@ -1,8 +1,9 @@
 """The state of a backend as Prometheus reads it (text format 0.0.4). Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.hardware_view import GpuDevice, HardwareView
@@ -18,8 +19,7 @@ _Number = int | float | Decimal
 """Written as it is: money keeps its digits, bytes all of theirs."""
 
 
-@dataclass
-class _Gauge:
+class _Gauge(Struct):
     """One metric with its series."""
 
     name: str

@@ -9,9 +9,10 @@ import ssl
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -21,8 +22,7 @@ _LONGEST_SOCKET_PATH = 107
 _BACKLOG = 1024
 
 
-@dataclass(frozen=True)
-class TcpListen:
+class TcpListen(Struct, frozen=True):
     """Where and how to listen on TCP. Tokens are always asked for."""
 
     host: str = "127.0.0.1"

@@ -5,12 +5,14 @@ one. Who waits for what only people outside could give back holds up nobody.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct, field
+
 from local_backend.devices.inventory import GIB, Device
 from nodus_tui.contract.phases import UntilKind
+from nodus_tui.values import replace
 
 _MOST_NAMES = 3
 """Of holders in one sentence."""
@@ -26,8 +28,7 @@ _SAID: dict[_State, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What somebody asks for."""
 
     key: str
@@ -49,8 +50,7 @@ class Request:
         return f"{what}{memory}"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What somebody holds."""
 
     key: str
@@ -65,8 +65,7 @@ class Claim:
     until_kind: UntilKind = "AtLatest"
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     """What other workspaces and users of this machine hold of a device, through this program."""
 
     alone: str = ""
@@ -74,8 +73,7 @@ class Elsewhere:
     shares: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A device as it is now, to be given or not."""
 
     device: Device
@@ -84,16 +82,14 @@ class Seen:
     elsewhere: Elsewhere = Elsewhere()
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What can be taken now."""
 
     hardware: str
     uuids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Why nothing can be taken now."""
 
     message: str
@@ -101,8 +97,7 @@ class Waits:
     until_kind: UntilKind = "Exact"
 
 
-@dataclass(slots=True)
-class Allocator:
+class Allocator(Struct):
     """All devices, who holds them, and who waits in which order. `means` says whether a name means a device."""
 
     means: Callable[[str, Device], bool]

@@ -4,14 +4,16 @@ It looks at the machine while somebody waits, and while electricity is measured;
 is claimed before the whole machine as well, so that no other workspace or user gives the same device to somebody else.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from local_backend.devices import machine_claims
 from local_backend.devices.allocation import Allocator, Claim, Elsewhere, Offer, Seen, Waits, refusal
@@ -20,12 +22,16 @@ from local_backend.devices.inventory import MIB, Belongings, Device, devices_of,
 from local_backend.devices.machine_claims import MachineClaim, TakenError
 from local_backend.devices.pricing import Pricing, Tariff
 from local_backend.devices.wanted import Wanted, named
-from nodus_tui.contract.configuration import HardwareSettings
 from nodus_tui.contract.errors import NodusError
-from nodus_tui.contract.hardware_view import DeviceHolder, HardwareView
 from nodus_tui.contract.money import usd_from_nano
 from nodus_tui.contract.phases import UntilKind
 from nodus_tui.statistics.hardware_rates import CPU
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from nodus_tui.contract.configuration import HardwareSettings
+    from nodus_tui.contract.hardware_view import DeviceHolder, HardwareView
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +45,7 @@ SILENT = timedelta(seconds=5)
 """Figures that are older mean that the machine does not answer."""
 
 
-@dataclass(eq=False, slots=True)
-class Lease:
+class Lease(Struct, eq=False):
     """Devices that somebody has. Given back by `release`, once it does nothing on them any more."""
 
     key: str
@@ -83,8 +88,7 @@ class Lease:
         return self.meter.to_document() if self.meter is not None else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(Struct, frozen=True):
     """The electricity that devices took."""
 
     cost: int
@@ -169,6 +173,8 @@ class DeviceDesk:
 
     def holders(self) -> Mapping[str, tuple[DeviceHolder, ...]]:
         """Who has been given each device, by uuid."""
+        from nodus_tui.contract.hardware_view import DeviceHolder  # noqa: PLC0415 - for who looks at devices
+
         found: dict[str, tuple[DeviceHolder, ...]] = {}
         for claim in self._allocator.claims.values():
             kind, _, name = claim.key.partition("/")

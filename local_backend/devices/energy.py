@@ -4,18 +4,19 @@ Where neither is told, the power limit counts for that time, and the time is kno
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
+
 from local_backend.devices.inventory import Device
+from nodus_tui.values import fields_of
 
 GAP_SECONDS = 10.0
 """Samples of power that are further apart say nothing about the time between them."""
 
 
-@dataclass(slots=True)
-class _Last:
+class _Last(Struct):
     """The last that is known of one device."""
 
     at: str
@@ -24,8 +25,7 @@ class _Last:
     limit_w: float
 
 
-@dataclass(slots=True)
-class Meter:
+class Meter(Struct):
     """One holder's devices."""
 
     joules: float = 0.0
@@ -45,7 +45,7 @@ class Meter:
 
     def to_document(self) -> dict[str, Any]:
         """As JSON types, to go on from later."""
-        return asdict(self)
+        return fields_of(self)
 
     def take(self, devices: Iterable[Device], at: datetime, sharers: Mapping[str, int]) -> None:
         """A sample. Of a device that others share, an equal part counts."""

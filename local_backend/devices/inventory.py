@@ -1,17 +1,22 @@
 """What there is to give: whole devices, and the slices of those that are divided; and who uses them that was not given them. Pure."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from __future__ import annotations
 
-from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView, MigDevice
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, HardwareView, MigDevice
 
 MIB = 1 << 20
 GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One thing that can be given: a device that is not divided, or a slice of one that is."""
 
     uuid: str
@@ -84,8 +89,7 @@ def _slice(device: GpuDevice, leaf: MigDevice) -> Device:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Belongings:
+class Belongings(Struct, frozen=True):
     """By what the processes of those who hold a device are known."""
 
     runs: Collection[str] = ()

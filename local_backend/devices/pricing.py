@@ -1,8 +1,9 @@
 """What an hour of devices costs: by the price list; or by their power limits at most, where electricity is what they cost. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from local_backend.devices.inventory import Device
 from nodus_tui.contract.money import nano_ceiling
@@ -12,8 +13,7 @@ _WATTS = 1000
 _JOULES_PER_KWH = 3_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class Tariff:
+class Tariff(Struct, frozen=True):
     """What some devices cost together. Nano-dollars."""
 
     rate: int
@@ -22,8 +22,7 @@ class Tariff:
     """Whether what they really cost is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pricing:
+class Pricing(Struct, frozen=True):
     """The price list of one configuration."""
 
     rates: Mapping[str, Decimal]

@@ -1,9 +1,10 @@
 """What a spec asks for of devices, and which of them a name means here. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
+
+from msgspec import Struct
 
 from local_backend.devices.allocation import Request
 from local_backend.devices.inventory import GIB, Device
@@ -35,8 +36,7 @@ class MachinePart(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Devices that are wanted, whoever wants them."""
 
     names: tuple[str, ...]

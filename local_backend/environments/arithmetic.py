@@ -5,9 +5,10 @@ Every problem belongs to one split for ever, by a hash of its text, so that no s
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count as count_from
+
+from msgspec import Struct
 
 from local_backend.environments.hashing import HashStream
 from local_backend.environments.names import ARITHMETIC_MOST
@@ -24,8 +25,7 @@ _EASY_TO_HARD = ("easy", "easy", "easy", "medium", "hard")
 _RANGES = {"easy": (1, 9), "medium": (10, 99), "hard": (100, 999)}
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One problem and its answer."""
 
     question: str

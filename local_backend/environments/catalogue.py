@@ -1,12 +1,14 @@
 """Which environments there are: the catalogue's own, the datasets of reasoning-gym, the user's. Cheap: it loads no tasks and no package."""
 
+from __future__ import annotations
+
 import difflib
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from local_backend.environments.client import EnvironmentFacts, check
 from local_backend.environments.interface import ResolvedEnvironment
@@ -14,11 +16,12 @@ from local_backend.environments.names import CODE_NAME, CODE_SIZE, CODE_VERSION
 from local_backend.environments.reasoning_gym_names import INSTALL_HINT, MODULES, PREFIX, SIZE
 from local_backend.environments.reasoning_gym_names import VERSION as REASONING_GYM_VERSION
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.resources.environment import Environment
 from nodus_tui.contract.wording import quoted
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from nodus_tui.contract.resources.environment import Environment
 
 ARITHMETIC_NAME = "nodus/arithmetic-v2"
 ARITHMETIC_VERSION = "2.0.0"
@@ -35,8 +38,7 @@ class UnknownEnvironmentError(NodusError):
         self.suggestion = suggestion
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
+class CatalogueEntry(Struct, frozen=True):
     """One environment that comes with this program, for lists."""
 
     name: str
@@ -165,9 +167,11 @@ def _check_version(name: str, version: str, known: str) -> None:
 def _reasoning_gym_problem() -> str:
     if importlib.util.find_spec("reasoning_gym") is None:
         return f"reasoning-gym is not installed: {INSTALL_HINT}"
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for one source of tasks only
+
     try:
-        installed = importlib.metadata.version("reasoning-gym")
-    except importlib.metadata.PackageNotFoundError:
+        installed = version("reasoning-gym")
+    except PackageNotFoundError:
         return f"the reasoning-gym here says no version: {INSTALL_HINT}"
     if installed != REASONING_GYM_VERSION:
         return f"reasoning-gym {installed} is installed and makes other tasks than {REASONING_GYM_VERSION}: {INSTALL_HINT}"

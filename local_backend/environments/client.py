@@ -8,9 +8,10 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
+
+from msgspec import Struct
 
 from local_backend.environments.hashing import digest
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch, TaskCard, Workbench
@@ -26,8 +27,7 @@ LOAD_SECONDS = 120.0
 """Time for making the tasks of a batch, in seconds."""
 
 
-@dataclass(frozen=True)
-class EnvironmentFacts:
+class EnvironmentFacts(Struct, frozen=True):
     """What is known of a whole environment."""
 
     tasks: Mapping[str, int]
@@ -98,8 +98,7 @@ def _seen(first: asyncio.Future[dict[str, Any]]) -> None:
         first.exception()
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(Struct, frozen=True):
     line: bytes
     grade: asyncio.Future[Grade]
 

@@ -7,10 +7,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
+
+from msgspec import Struct
 
 from local_backend.environments.number_reading import NumberExpectation, last_match, tolerance_of, whole_number_text
 from local_backend.environments.regex_sample import sample
@@ -70,8 +71,7 @@ def _answer_text(answer: object) -> str:
     raise UnreadableAnswerError("the answer is not a text")
 
 
-@dataclass(frozen=True)
-class ExactExpectation:
+class ExactExpectation(Struct, frozen=True):
     """The same text, white space around it aside; letters that Unicode calls canonically equal are equal."""
 
     expected: str
@@ -113,8 +113,7 @@ def _is_word(match: re.Match[str]) -> bool:
     return match["name"] in {"A", "I"} and _WORD_FOLLOWS.match(match.string, match.end()) is not None
 
 
-@dataclass(frozen=True)
-class ChoiceExpectation:
+class ChoiceExpectation(Struct, frozen=True):
     """The one choice that the answer names."""
 
     expected: str
@@ -157,8 +156,7 @@ class ChoiceExpectation:
         return self.expected if right else next(choice for choice in self.choices if choice != self.expected)
 
 
-@dataclass(frozen=True)
-class RegexExpectation:
+class RegexExpectation(Struct, frozen=True):
     """The whole answer, white space around it aside, matches."""
 
     expected: re.Pattern[str]
@@ -273,8 +271,7 @@ def equal_json(first: object, second: object, tolerance: Fraction) -> bool:
             return type(first) is type(second) and first == second
 
 
-@dataclass(frozen=True)
-class JSONExpectation:
+class JSONExpectation(Struct, frozen=True):
     """Equal JSON."""
 
     expected: object

@@ -1,8 +1,9 @@
 """What the rest of the backend may know of environments: tasks without answers, and grades without answers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.phases import Verdict
 
@@ -10,8 +11,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
-@dataclass(frozen=True)
-class TaskCard:
+class TaskCard(Struct, frozen=True):
     """One task as an agent may see it."""
 
     id: str
@@ -23,8 +23,7 @@ class TaskCard:
     """What its sandbox has; None for a task that is only answered in words."""
 
 
-@dataclass(frozen=True)
-class Workbench:
+class Workbench(Struct, frozen=True):
     """What a task puts into the agent's sandbox. Nothing in it is secret."""
 
     files: "Mapping[str, str]" = field(default_factory=dict)
@@ -38,8 +37,7 @@ class Workbench:
     """How long the agent may work, where the task says so."""
 
 
-@dataclass(frozen=True)
-class TaskBatch:
+class TaskBatch(Struct, frozen=True):
     """The tasks of one evaluation, in their fixed order."""
 
     tasks: tuple[TaskCard, ...]
@@ -51,8 +49,7 @@ Began = Callable[[float], None]
 """Told when a grading sandbox is about to be made, and that it ends by itself after so many seconds."""
 
 
-@dataclass(frozen=True)
-class Grade:
+class Grade(Struct, frozen=True):
     """What the grader says of one answer."""
 
     verdict: Verdict
@@ -68,8 +65,7 @@ class Grade:
     """It could not be graded because the task has no reference answer, which a simulated model's mark or a gold check asked for."""
 
 
-@dataclass(frozen=True)
-class ResolvedEnvironment:
+class ResolvedEnvironment(Struct, frozen=True):
     """An environment that exists: enough for a worker process to load it. Holds no task and no answer."""
 
     name: str

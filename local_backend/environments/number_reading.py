@@ -8,9 +8,10 @@ text. A number has ASCII or any other decimal digits, an optional sign that is n
 import re
 import unicodedata
 from collections import deque
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+
+from msgspec import Struct
 
 from local_backend.environments.secret_tasks import CORRECT, Judgement, incorrect, invalid
 
@@ -88,8 +89,7 @@ def number_text(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-@dataclass(frozen=True)
-class NumberExpectation:
+class NumberExpectation(Struct, frozen=True):
     """The last number lies within max(tolerance, relative tolerance × |expected|) of the expected one."""
 
     expected: Fraction

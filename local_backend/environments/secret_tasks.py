@@ -1,8 +1,9 @@
 """What only the grader's process holds: tasks with their answers. Nothing here may be imported by the scheduler's side."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from local_backend.environments.hashing import digest
 from local_backend.environments.interface import Workbench
@@ -13,8 +14,7 @@ GRADING_RULES = 1
 """Raised whenever a grader judges some answer differently than before, so that digests tell the two apart."""
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What a grader says. The message is for people and never holds the expected answer or the completion."""
 
     verdict: Verdict
@@ -59,8 +59,7 @@ class Expectation(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SecretTask:
+class SecretTask(Struct, frozen=True):
     """A task with what is needed to grade it."""
 
     id: str

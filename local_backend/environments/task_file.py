@@ -10,16 +10,17 @@ import math
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from local_backend.environments.protocol import clean_text
 from local_backend.environments.secret_tasks import SourceError
 from local_backend.environments.task_contents import ContentError, checked_files
 from nodus_tui.contract.resources.environment import TaskFields
+from nodus_tui.values import Quiet
 
 SPLITS = ("train", "test")
 LARGEST_FILE = 64 * 2**20
@@ -34,8 +35,7 @@ _MOST_TURNS = 64
 Row = Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class ParsedRow:
+class ParsedRow(Quiet, frozen=True):
     """One task as its file has it."""
 
     line: int
@@ -43,15 +43,14 @@ class ParsedRow:
     split: str
     prompts: tuple[str, ...]
     metadata: Mapping[str, object]
-    answer: object = field(repr=False)
-    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    answer: object
+    files: Mapping[str, str] = field(default_factory=dict)
     """What the agent finds, by path."""
-    tests: Mapping[str, str] = field(default_factory=dict, repr=False)
-    solution: Mapping[str, str] | str | None = field(default=None, repr=False)
+    tests: Mapping[str, str] = field(default_factory=dict)
+    solution: Mapping[str, str] | str | None = None
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """What a row must and may have for its grader, beside the columns that every row has."""
 
     answer: bool = True

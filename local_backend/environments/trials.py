@@ -5,8 +5,11 @@ A task source makes trials, the grading room carries them out.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
+
+from nodus_tui.values import Quiet
 
 SANDBOX_RULES = 1
 """Raised whenever a sandbox grader judges some answer differently than before, so that digests tell the two apart."""
@@ -15,11 +18,10 @@ RESERVED_NAMES = frozenset({"nodus_grading", "answer.json", "completion.txt", "v
 """What a grader's own files may not be called at the top of `/grader`."""
 
 
-@dataclass(frozen=True)
-class TaskFile:
+class TaskFile(Quiet, frozen=True):
     """The content of one file."""
 
-    content: bytes = field(repr=False)
+    content: bytes
     executable: bool = False
 
     @classmethod
@@ -32,8 +34,7 @@ class TaskFile:
         return [hashlib.sha256(self.content).hexdigest(), self.executable]
 
 
-@dataclass(frozen=True)
-class TrialLimits:
+class TrialLimits(Struct, frozen=True):
     """What judging one answer may use."""
 
     seconds: float = 60
@@ -43,32 +44,30 @@ class TrialLimits:
     pids: int = 256
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Quiet, frozen=True):
     """A solution that the grader must find right."""
 
-    files: Mapping[str, TaskFile] | None = field(default=None, repr=False)
+    files: Mapping[str, TaskFile] | None = None
     """By path below the work folder; they are laid over the task's own files."""
-    text: str | None = field(default=None, repr=False)
+    text: str | None = None
     """What a solution file would hold, for trials that judge a completion or a text."""
     script: tuple[str, ...] = ()
     """A command that solves the task in the work folder, run as the agent after the files are there; it sees `script_files`."""
-    script_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
+    script_files: Mapping[str, TaskFile] = field(default_factory=dict)
     """By path below `/tmp/reference`, which `script` may name."""
     script_seconds: float = 600
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Quiet, frozen=True):
     """How the answers to one task are judged."""
 
     kind: Literal["program", "pytest", "harbor", "terminal-bench"]
     """The last two are the tests of task folders: the command runs as the agent in the work folder, and leaves what its format defines."""
     command: tuple[str, ...] = ()
     """Of kind program: run as root in `/grader`."""
-    grader_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
+    grader_files: Mapping[str, TaskFile] = field(default_factory=dict)
     """By path below `/grader`. Of kind pytest: the hidden tests, by path below `/grader/tests`."""
-    answer: object = field(default=None, repr=False)
+    answer: object = None
     """JSON, given as `/grader/answer.json`."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """More variables of the command."""
@@ -90,9 +89,9 @@ class Trial:
     """Where a program may write a bare reward, below `/grader` or absolute; the first that exists counts."""
     extra_folders: tuple[str, ...] = ()
     """More writable folders by absolute path, for foreign tests that expect theirs at fixed places. Judged code may write there, too."""
-    root_files: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
+    root_files: Mapping[str, TaskFile] = field(default_factory=dict)
     """More files of the grader's by absolute path, in `extra_folders`: judged code may read them, and neither change nor remove them."""
-    reference: Reference | None = field(default=None, repr=False)
+    reference: Reference | None = None
 
     def fingerprint(self) -> list[object]:
         """What a digest covers of it: everything that decides a verdict, the reference solution left out."""

@@ -11,7 +11,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, Self
@@ -30,6 +29,7 @@ from local_backend.environments.secret_tasks import (
 )
 from local_backend.handed_over import other_code
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
+from nodus_tui.values import fields_of
 
 _MEMORY = 4 * 2**30
 LOAD_CPU_SECONDS = 600.0
@@ -108,7 +108,12 @@ def drawn(source: TaskSource, request: Mapping[str, Any]) -> list[SecretTask]:
 def loaded(source: TaskSource, tasks: Sequence[SecretTask]) -> dict[str, Any]:
     """The answer that hands out tasks: what agents may see of them, and the digest."""
     cards = [
-        {"id": task.id, "prompts": task.prompts, "metadata": task.metadata, "workbench": asdict(task.workbench) if task.workbench else None}
+        {
+            "id": task.id,
+            "prompts": task.prompts,
+            "metadata": task.metadata,
+            "workbench": fields_of(task.workbench) if task.workbench else None,
+        }
         for task in tasks
     ]
     return {"ok": True, "tasks": cards, "digest": batch_digest(source, tasks)}

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.models.wire import ChatMessage, ToolCall
 
@@ -10,8 +11,7 @@ SUBMIT = "submit"
 """The tool that ends a conversation: its argument `answer` is the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallModel:
+class CallModel(Struct, frozen=True):
     """The model speaks next."""
 
     messages: tuple[ChatMessage, ...]
@@ -22,8 +22,7 @@ class CallModel:
     """Which reply this will be, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTools:
+class RunTools(Struct, frozen=True):
     """The last reply asked for tools, and nothing has answered it yet."""
 
     calls: tuple[ToolCall, ...]
@@ -31,16 +30,14 @@ class RunTools:
     """The reply's number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The conversation is complete."""
 
     text: str
     """What was submitted, or the last reply: what is graded."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfTurns:
+class OutOfTurns(Struct, frozen=True):
     """The agent's `maxTurns` is used up before the conversation's end."""
 
 

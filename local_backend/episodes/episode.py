@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Protocol
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.budgets.keeper import LOOK_SECONDS
@@ -67,8 +67,7 @@ class Models(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Parked:
+class Parked(Struct, frozen=True):
     """The next call might not fit the run's cap."""
 
     message: str
@@ -76,33 +75,28 @@ class Parked:
     """The cap that the next call needs, in nano-dollars."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broke:
+class Broke(Struct, frozen=True):
     """The run ended without an answer."""
 
     reason: Reason
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """The run was told to stop; what it paid for is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unserved:
+class Unserved(Struct, frozen=True):
     """The job that serves the model has ended: the run waits again, without a slot, and what it paid for is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """A budget does not pay for the next call, or for a sandbox."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Spoilt:
+class Spoilt(Struct, frozen=True):
     """The agent left files that cannot be judged: an answer that nobody can read."""
 
     message: str
@@ -318,7 +312,7 @@ class Episode:
             if not self._model.served_by:
                 return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{error.message}; the call is charged its worst case, unconfirmed")
             # The worst case of a model that a job serves is nothing: asking it again costs nobody anything.
-            error = replace(error, retryable=True)
+            error = error.to_be_repeated()
         else:
             await self._books.release(self._run, reservation, error.message)
         if error.retryable:

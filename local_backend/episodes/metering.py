@@ -5,9 +5,9 @@ next step. Whatever is on the disk is therefore never less than what was spent.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.budgets.keeper import Purse
@@ -20,8 +20,7 @@ from nodus_tui.contract.phases import CallState, Reason, UntilKind
 from nodus_tui.contract.resources.agent import AgentSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """A call that may leave now: its worst case is durable."""
 
     call: CallRow

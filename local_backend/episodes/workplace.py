@@ -10,10 +10,10 @@ import errno
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.budgets.keeper import LOOK_SECONDS
@@ -34,6 +34,7 @@ from nodus_tui.contract.money import nano_from_usd
 from nodus_tui.contract.phases import Reason
 from nodus_tui.contract.resources.agent import AgentSpec
 from nodus_tui.statistics.hardware_rates import CPU
+from nodus_tui.values import replace
 
 T = TypeVar("T")
 
@@ -75,8 +76,7 @@ class SandboxLimitError(Exception):
     """The run's sandbox time or money is used up; the text is a sentence."""
 
 
-@dataclass(frozen=True)
-class Workplaces:
+class Workplaces(Struct, frozen=True):
     """What every run's workplace is made of."""
 
     pool: SandboxPool

@@ -8,9 +8,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
+
+from msgspec import Struct
 
 from local_backend.environments.client import (
     LOAD_SECONDS,
@@ -69,8 +70,7 @@ class _LateError(Exception):
     """The process did not answer in its time."""
 
 
-@dataclass
-class _Waiting:
+class _Waiting(Struct):
     answer: asyncio.Future[dict[str, Any]]
     limit: asyncio.Timeout | None = None
     began: Began | None = None

@@ -6,8 +6,9 @@ The verdict is read from a file that only root can write. Whatever goes wrong on
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.environments.interface import Workbench
 from local_backend.environments.secret_tasks import Judgement, SecretTask, failure, invalid
@@ -28,6 +29,7 @@ from local_backend.sandboxes.interface import (
 )
 from local_backend.sandboxes.pool import SandboxPool
 from local_backend.sandboxes.running import FILES_SECONDS, put_archive, put_files, run
+from nodus_tui.values import replace
 
 START_UP_SECONDS = 2 * ENGINE_SECONDS + 3 * FILES_SECONDS
 """For the sandbox's start and the way of the files, beside the grader's own time."""
@@ -43,8 +45,7 @@ _REFERENCE_FOLDER = "/tmp/reference"  # noqa: S108  # In the sandbox, where nobo
 _RUN_TESTS = "import sys; sys.path.insert(0, '/grader'); from nodus_grading.testing import main; sys.exit(main())"
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A judgement and what it took."""
 
     judgement: Judgement

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import field
 
 from local_backend.environments.protocol import clean_text
 from local_backend.environments.sandbox_trials import DEFAULT_SOLUTION_FILE, decoded
 from local_backend.environments.secret_tasks import Judgement, SecretTask, invalid, without_reference
 from local_backend.environments.trials import Reference, TaskFile, Trial
 from nodus_tui.contract.simulation import REFERENCE_PLACEHOLDER, UNREADABLE_REPLY, WRONG_PLACEHOLDER
+from nodus_tui.values import Quiet, replace
 
 Use = Literal["answer", "reference", "empty"]
 """What is judged: an agent's answer, or in a gold check the task's own solution, or nothing at all."""
@@ -18,15 +20,14 @@ Use = Literal["answer", "reference", "empty"]
 _FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Submission:
+class Submission(Quiet, frozen=True):
     """What is put into the work folder before the grader comes."""
 
     files: Path | None = None
     """An untrusted archive of the whole work folder."""
-    placed: Mapping[str, TaskFile] = field(default_factory=dict, repr=False)
+    placed: Mapping[str, TaskFile] = field(default_factory=dict)
     """Without an archive: the files by path."""
-    completion: str = field(default="", repr=False)
+    completion: str = ""
     """The agent's last reply."""
     script: Reference | None = None
     """A reference solution whose script solves the task first."""

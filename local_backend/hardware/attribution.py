@@ -1,13 +1,13 @@
 """Which sandbox or job a process is in: by the names of its control groups, its mark, or its ancestors. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.hardware.readings import Whereabouts
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A sandbox of ours on this machine, or a job of this workspace."""
 
     id: str

@@ -6,10 +6,10 @@ NVML said. What changes rarely is asked again after a while only.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pynvml
+from msgspec import Struct, field
 
 from local_backend.hardware.nvml_words import (
     FUNCTION_NOT_FOUND,
@@ -44,8 +44,7 @@ class _LostError(Exception):
     """The device does not answer any more; the text says why."""
 
 
-@dataclass
-class _Answer:
+class _Answer(Struct):
     """What a question gave, and until when that is good."""
 
     value: Any
@@ -55,8 +54,7 @@ class _Answer:
     until: float
 
 
-@dataclass
-class _Asked:
+class _Asked(Struct):
     """Questions to one handle over its life, and what went wrong in this sample."""
 
     kept: dict[str, _Answer] = field(default_factory=dict)

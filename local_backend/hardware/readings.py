@@ -1,16 +1,15 @@
 """What one look at the machine gave, before it is told: the probe's lines put together, in values of the contract. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from nodus_tui.contract.hardware_view import GpuDevice, GpuProcess, MachineFact
 
 
-@dataclass(frozen=True, slots=True)
-class Whereabouts:
+class Whereabouts(Struct, frozen=True):
     """What leads from a process to a sandbox."""
 
     places: tuple[str, ...]
@@ -19,8 +18,7 @@ class Whereabouts:
     """Itself and its parents: pid and start time."""
 
 
-@dataclass(slots=True)
-class Look:
+class Look(Struct):
     """One sample."""
 
     machine: MachineFact | None = None

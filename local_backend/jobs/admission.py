@@ -1,13 +1,13 @@
 """Which job starts next: in order of creation, while processors and memory that were asked for together fit this machine. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """What a job asks of the machine."""
 
     name: str
@@ -15,8 +15,7 @@ class Share:
     memory_gib: float
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What there is to give."""
 
     cpus: int

@@ -3,8 +3,9 @@
 Times are microseconds since the job's start, money is nano-dollars, rates are nano-dollars an hour.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 HOUR_US = 3_600_000_000
 SECOND_US = 1_000_000
@@ -25,8 +26,7 @@ def affordable_us(cap: int, rate: int) -> int | None:
     return None if rate == 0 else cap * HOUR_US // rate
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlines:
+class Deadlines(Struct, frozen=True):
     """When what happens to a job that does not end by itself."""
 
     ask_us: int

@@ -1,13 +1,12 @@
 """What a job's end is called: from its supervisor's report to phase, reason and sentence. Pure."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from local_backend.jobs.order import Report
 from nodus_tui.contract.resources.job import JobPhase
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a job ended."""
 
     phase: JobPhase

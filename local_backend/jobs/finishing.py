@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +21,7 @@ from local_backend.jobs.speeds import measured
 from local_backend.jobs.telling import Told, read_told
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
+from nodus_tui.values import replace
 
 
 class Finisher:

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.devices.allocation import Claim, Offer, Waits
 from local_backend.devices.desk import DeviceDesk, Lease
@@ -21,8 +22,7 @@ _CAP_SYS_ADMIN = 21
 _READINGS_EVERY = timedelta(seconds=30)
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """A job may start, as far as devices are concerned."""
 
     hardware: str

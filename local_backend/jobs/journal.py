@@ -3,16 +3,16 @@
 import contextlib
 import os
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct, field
+
 from local_backend.jobs.order import CONTROL_FILE, Order, Report, boot_id
 
 
-@dataclass
-class Journal:
+class Journal(Struct):
     """One job's."""
 
     order: Order

@@ -5,10 +5,11 @@ The first segment and the newest ones are kept; what lies between is dropped onc
 
 import contextlib
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 KEPT_SEGMENTS = 8
 """Segments on the disk at most; each is an eighth of the whole."""
@@ -97,8 +98,7 @@ class LogWriter:
             self._file = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogPiece:
+class LogPiece(Struct, frozen=True):
     """A part of a log."""
 
     offset: int

@@ -6,13 +6,15 @@ The order goes through the supervisor's standard input and is written nowhere: i
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct, field
+
 from local_backend.handed_over import handed, known, taken
 from nodus_tui.contract.regular_files import read_regular
+from nodus_tui.values import fields_of, replace
 
 REPORT_FILE = "report.json"
 NEW_REPORT_FILE = f"{REPORT_FILE}.new"
@@ -37,8 +39,7 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What a supervisor is to do."""
 
     folder: str
@@ -96,8 +97,7 @@ class Order:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class NeededImage:
+class NeededImage(Struct, frozen=True):
     """An image that must be at the engine."""
 
     image: str
@@ -105,8 +105,7 @@ class NeededImage:
     """What names the engine, and where registries' credentials are."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageOrder:
+class ImageOrder(Struct, frozen=True):
     """How its container is made."""
 
     image: str
@@ -125,8 +124,7 @@ class ImageOrder:
     """Where it serves inside the container: published on this machine's loopback, at a port that the engine chooses."""
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """What a supervisor knows of its job. Written when it starts, every few seconds, and when everything of the job has ended."""
 
     token: str
@@ -164,7 +162,7 @@ class Report:
         # The command can write there: what it put in the way, a pipe say, must not hold up who ends it in time.
         new.unlink(missing_ok=True)
         with new.open("x", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
+            json.dump(fields_of(self), file)
             file.flush()
             if durable:
                 os.fsync(file.fileno())

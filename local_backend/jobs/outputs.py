@@ -10,9 +10,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.resources.job import OutputFile
 from nodus_tui.contract.sandboxes import FileEntry
@@ -36,8 +37,7 @@ class GivenUpError(Exception):
     """Somebody asked to stop keeping; what is there so far is begun anew the next time."""
 
 
-@dataclass
-class Kept:
+class Kept(Struct):
     """What was kept."""
 
     files: list[OutputFile] = field(default_factory=list)
@@ -45,8 +45,7 @@ class Kept:
     """Sentences about what was not."""
 
 
-@dataclass
-class _Keeper:
+class _Keeper(Struct):
     source: Path
     target: Path
     shortage: Callable[[], str]

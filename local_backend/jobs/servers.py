@@ -15,7 +15,6 @@ from local_backend.jobs.order import Report, StopReason
 from local_backend.jobs.ports import LOOPBACK
 from local_backend.jobs.standing import (
     NO_LONGER_USED,
-    SERVING_JOBS,
     USES,
     WAITING_FOR_USERS,
     Standing,
@@ -28,7 +27,7 @@ from local_backend.jobs.standing import (
 )
 from local_backend.models.catalogue import ResolvedModel
 from local_backend.models.served import Obstacle
-from local_backend.storage.job_records import JobRecord
+from local_backend.storage.job_records import SERVING_JOBS, JobRecord
 from local_backend.storage.records import time_from, time_text
 from local_backend.storage.store import Store
 from nodus_tui.contract.durations import duration_text

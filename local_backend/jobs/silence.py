@@ -1,7 +1,8 @@
 """Supervisors that live and say nothing: somebody has stopped them (SIGSTOP), and a job's cap and timeout are theirs to hold. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 SILENT_SECONDS = 20.0
 """After so long without a new report, several of which were due, it is told to go on; after as long again it will not, whoever tells it."""
@@ -9,8 +10,7 @@ SILENT_SECONDS = 20.0
 Remedy = Literal["wait", "wake", "kill"]
 
 
-@dataclass
-class _Heard:
+class _Heard(Struct):
     used_us: int
     at: float
     """When that was heard, or when it was last told to go on."""

@@ -1,9 +1,10 @@
 """How fast models were scored on this machine: one row by hardware and model, the newest measurement. For estimates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from local_backend.jobs.telling import Measurement
 from local_backend.storage.job_records import JobRecord
@@ -24,8 +25,7 @@ def measured(record: JobRecord, measurement: Measurement, now: datetime) -> Stat
     return _PUT, values
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Struct, frozen=True):
     """One measurement."""
 
     model: str

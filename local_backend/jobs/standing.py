@@ -1,8 +1,9 @@
 """How a job that serves stands, from its record: what it tells of itself, and what those who use it are told. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from local_backend.jobs.deadlines import LEAST_US, affordable_us
 from local_backend.models.endpoints import checked_base_url
@@ -10,6 +11,7 @@ from local_backend.models.served import Obstacle, ServedFamily
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import time_from
 from nodus_tui.contract.resources.job import Serving, ServingStatus
+from nodus_tui.values import fields_of
 
 NO_LONGER_USED = "NoLongerUsed"
 WAITING_FOR_USERS = "WaitingForUsers"
@@ -17,12 +19,7 @@ USES = "uses"
 """Under this name the record of a job that serves nothing holds the family that it uses, if it uses one."""
 
 
-SERVING_JOBS = "SELECT * FROM jobs WHERE kind = 'Job' AND json_extract(spec, '$.serve.family') IS NOT NULL ORDER BY seq"
-"""All jobs that serve or served."""
-
-
-@dataclass(slots=True)
-class Standing:
+class Standing(Struct):
     """What is known of a server beside its job's phase; kept in the record."""
 
     address: str = ""
@@ -47,7 +44,7 @@ class Standing:
 
     def keep(self, record: JobRecord) -> bool:
         """Write it into the record; says whether anything changed."""
-        values = {**asdict(self), "users": list(self.users)}
+        values = {**fields_of(self), "users": list(self.users)}
         changed = values != record.serving
         record.serving = values
         return changed

@@ -4,8 +4,9 @@ import asyncio
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from local_backend.devices.allocation import Waits
 from local_backend.jobs import supervising
@@ -20,10 +21,10 @@ from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.phases import UntilKind
 from nodus_tui.contract.resources.job import JobSpec
+from nodus_tui.values import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """What a job of another kind runs."""
 
     job: JobSpec

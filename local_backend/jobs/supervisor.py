@@ -13,10 +13,11 @@ import selectors
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct
 
 from local_backend.handed_over import OtherCodeError
 from local_backend.jobs.child import NOT_STARTED, become
@@ -91,8 +92,7 @@ def _own(folder: Path, token: str) -> int | None:
     return lock if (folder / TOKEN_FILE).read_text(encoding="ascii") == token else None
 
 
-@dataclass
-class _Stop:
+class _Stop(Struct):
     """That the job is being ended, since when, and why."""
 
     reason: str

@@ -3,19 +3,26 @@
 It reads the configuration and the environment that it is given, and nothing else. Keys stay in it: what it hands out names the variable.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from local_backend.models.default_families import DEFAULT_FAMILIES
 from local_backend.models.endpoints import checked_base_url, is_public, public_key_variable, public_url
 from local_backend.models.price_database import PriceUnknownError, database_price
 from local_backend.models.prices import ResolvedPrice, configured_price, free_price
-from nodus_tui.contract.backend_info import ModelFact
-from nodus_tui.contract.configuration import Configuration, ModelEntry, SimulatedBehaviour
+from nodus_tui.contract.configuration import SimulatedBehaviour
 from nodus_tui.contract.errors import ErrorCode, NodusError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from nodus_tui.contract.backend_info import ModelFact
+    from nodus_tui.contract.configuration import Configuration, ModelEntry
 
 
 class CatalogueProblem(NodusError):  # noqa: N818 - it is told as a problem of the catalogue, in the contract's own words
@@ -30,8 +37,7 @@ class CatalogueProblem(NodusError):  # noqa: N818 - it is told as a problem of t
         """The environment variable that is not set, when that is all."""
 
 
-@dataclass(frozen=True)
-class ResolvedModel:
+class ResolvedModel(Struct, frozen=True):
     """One model, ready to be called and priced. It holds the name of the key's variable, never the key."""
 
     family: str
@@ -93,7 +99,7 @@ class ModelCatalogue:
         """The environment that keys and proxies are read from."""
         return self._environ
 
-    def resolve(self, families: Sequence[str], served: Mapping[str, "Served"] | None = None) -> ResolvedModel:
+    def resolve(self, families: Sequence[str], served: Mapping[str, Served] | None = None) -> ResolvedModel:
         """The first of these families that the catalogue has, or a job serves.
 
         Raises CatalogueProblem when there is none, or when that one is not usable.
@@ -120,6 +126,8 @@ class ModelCatalogue:
         return tuple(self._fact(entry) for entry in self._entries.values())
 
     def _fact(self, entry: ModelEntry) -> ModelFact:
+        from nodus_tui.contract.backend_info import ModelFact  # noqa: PLC0415 - for lists of them
+
         common = {"family": entry.family, "provider": entry.provider, "name": entry.name, "simulated": entry.provider == "simulated"}
         try:
             model = self.resolve((entry.family,))

@@ -3,9 +3,10 @@
 Prices are kept as whole nano-dollars a million tokens, so that all arithmetic is on integers and a charge is rounded once, upwards.
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Self
+
+from msgspec import Struct
 
 from local_backend.models.wire import Usage
 from nodus_tui.contract.configuration import TokenPrice
@@ -14,8 +15,7 @@ from nodus_tui.contract.money import display_usd, nano_ceiling, usd_from_nano
 _TOKENS_PER_PRICE = 1_000_000
 
 
-@dataclass(frozen=True)
-class PriceSteps:
+class PriceSteps(Struct, frozen=True):
     """One price that may depend on how large the whole input is.
 
     Each step is (tokens, nano-dollars a million tokens): the last step whose tokens the input is *above* applies to all tokens of the call,
@@ -47,8 +47,7 @@ class PriceSteps:
         return max(step for above, step in self.steps if above < max(input_bound, 0))
 
 
-@dataclass(frozen=True)
-class ResolvedPrice:
+class ResolvedPrice(Struct, frozen=True):
     """The prices of one model, and where they come from."""
 
     input: PriceSteps

@@ -4,8 +4,9 @@ Only calls that certainly cost nothing are repeated. Without a word from the ser
 pause that the server asks for is kept, up to five minutes, beyond which waiting would look like being stuck.
 """
 
-from dataclasses import dataclass
 from hashlib import blake2b
+
+from msgspec import Struct
 
 from local_backend.models.wire import ModelCallError
 
@@ -19,8 +20,7 @@ LONGEST_ASKED_PAUSE = 300.0
 """Seconds; a server that asks for more is not waited for."""
 
 
-@dataclass(frozen=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """The retries of one call. `key` names the call, so that calls which fail together do not come back together."""
 
     max_tries: int

@@ -1,21 +1,25 @@
 """Models that jobs of this workspace serve: their families beside the catalogue's, and the way to one that comes and goes. Pure."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from local_backend.models.catalogue import CatalogueProblem, ResolvedModel
 from local_backend.models.prices import free_price
-from nodus_tui.contract.backend_info import ModelFact
 from nodus_tui.contract.money import display_usd, usd_from_nano
-from nodus_tui.contract.resources.job import Serving
+
+if TYPE_CHECKING:
+    from nodus_tui.contract.backend_info import ModelFact
+    from nodus_tui.contract.resources.job import Serving
 
 _CALL_SECONDS = timedelta(minutes=10)
 _MAX_TRIES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class ServedFamily:
+class ServedFamily(Struct, frozen=True):
     """A family that a job serves, or has served."""
 
     job: str
@@ -45,6 +49,8 @@ class ServedFamily:
 
     def fact(self) -> ModelFact:
         """What people need to see of it."""
+        from nodus_tui.contract.backend_info import ModelFact  # noqa: PLC0415 - for lists of them
+
         rate = display_usd(usd_from_nano(self.rate))
         return ModelFact(
             family=self.serve.family,
@@ -79,8 +85,7 @@ class ServedFamily:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """Why a model cannot be called now."""
 
     message: str

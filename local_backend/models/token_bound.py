@@ -15,7 +15,8 @@ back in the next prompt, need not have as many tokens as when it was made; so it
 import json
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.models.providers.sending import arguments_to_send
 from local_backend.models.wire import ChatMessage, ModelRequest, ToolCall, ToolDefinition, ToolResult, Usage
@@ -48,8 +49,7 @@ _ESCAPE = len(r"\\u0027") - len("'")
 """What a character grows by that is escaped for HTML, in JSON inside JSON."""
 
 
-@dataclass(frozen=True)
-class LastCall:
+class LastCall(Struct, frozen=True):
     """What the call before reported, in the same conversation, to the same model."""
 
     usage: Usage

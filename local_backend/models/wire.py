@@ -1,15 +1,14 @@
 """What the conversation loop says to a model and hears back, whichever protocol lies between."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 
-@dataclass(frozen=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True):
     """A tool as a model is told of it."""
 
     name: str
@@ -18,8 +17,7 @@ class ToolDefinition:
     """JSON Schema of its arguments: an object."""
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A tool that a reply asks for. All of it is data from a model."""
 
     id: str
@@ -29,8 +27,7 @@ class ToolCall:
     """JSON text, or whatever the model wrote in its place."""
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a call gave. Its text is data from a sandbox."""
 
     call_id: str
@@ -39,8 +36,7 @@ class ToolResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """One message. Its text is data from a task or a model."""
 
     role: Literal["user", "assistant", "tool"]
@@ -51,8 +47,7 @@ class ChatMessage:
     """Of role tool, which answers each call of the reply before it, in order."""
 
 
-@dataclass(frozen=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One call."""
 
     system: str
@@ -64,8 +59,7 @@ class ModelRequest:
     """Names the case and the turn for a simulated provider, so that it behaves the same each time; real ones never see it."""
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens as the provider reported them, brought to one meaning."""
 
     input_tokens: int
@@ -77,8 +71,7 @@ class Usage:
     reasoning_tokens: int = 0
 
 
-@dataclass(frozen=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """A complete answer with its usage; anything less is a `ModelCallError`."""
 
     text: str
@@ -98,25 +91,36 @@ class CallOutcome(StrEnum):
     """It may have been paid: charge the worst case."""
 
 
-@dataclass(eq=False)
 class ModelCallError(Exception):
     """A call that gave no usable answer.
 
-    Not frozen: context managers write the traceback onto an exception that passes through them.
+    `message`: a sentence for people: what happened, with status and host, without keys. `retryable`: only ever true with outcome FREE,
+    for nothing that may have been paid is repeated by itself. `retry_after`: seconds that the server asked for.
     """
 
-    message: str
-    """A sentence for people: what happened, with status and host, without keys."""
-    outcome: CallOutcome
-    retryable: bool = False
-    """Only ever true with outcome FREE: nothing that may have been paid is repeated by itself."""
-    retry_after: float | None = None
-    """Seconds that the server asked for."""
-    rate_limited: bool = False
-    status: int | None = field(default=None)
+    def __init__(
+        self,
+        message: str,
+        outcome: CallOutcome,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        rate_limited: bool = False,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.outcome = outcome
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.rate_limited = rate_limited
+        self.status = status
 
-    def __str__(self) -> str:
-        return self.message
+    def to_be_repeated(self) -> "ModelCallError":
+        """The same of a call that costs nobody anything, whatever became of it."""
+        return ModelCallError(
+            self.message, self.outcome, retryable=True, retry_after=self.retry_after, rate_limited=self.rate_limited, status=self.status
+        )
 
 
 class Provider(Protocol):

@@ -1,23 +1,30 @@
 """The shelf of AgentGroups and their AgentRuns, with results and transcripts."""
 
+from __future__ import annotations
+
 import asyncio
 import json
-import sqlite3
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from local_backend.reading.shelf import ROWS_AT_ONCE, page_of
-from local_backend.reporting import group_resource, results_of, run_resource, sandbox_nano, transcript_of
+from local_backend.reading.told_groups import group_resource
+from local_backend.reporting import sandbox_nano
 from local_backend.storage.records import CallRow, GroupRecord, RunRecord, TurnRow
-from local_backend.storage.store import Store
-from nodus_tui.contract.backend import Page, Query
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.money import usd_from_nano
-from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
-from nodus_tui.contract.results import GroupResults
 from nodus_tui.contract.spec_loading.nearest import nearest
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from decimal import Decimal
+
+    from local_backend.storage.store import Store
+    from nodus_tui.contract.backend import Page, Query
+    from nodus_tui.contract.resources.agent_group import AgentGroup
+    from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
+    from nodus_tui.contract.results import GroupResults
 
 
 class GroupShelf:
@@ -31,6 +38,8 @@ class GroupShelf:
         """A group or a run. Raises NotFound with the nearest name."""
         if kind == "AgentGroup":
             return group_resource(await self._group(name))
+        from local_backend.reading.told_runs import run_resource  # noqa: PLC0415 - groups do without
+
         run, group = await self._run(name)
         return run_resource(run, group, max_turns=await self._max_turns(group), now=self._clock())
 
@@ -79,6 +88,8 @@ class GroupShelf:
 
     async def runs_of(self, rows: Sequence[sqlite3.Row]) -> list[AgentRun]:
         """The runs of these rows, as they stand now."""
+        from local_backend.reading.told_runs import run_resource  # noqa: PLC0415 - see above
+
         groups: dict[str, tuple[GroupRecord, int]] = {}
         made = []
         now = self._clock()
@@ -95,12 +106,16 @@ class GroupShelf:
 
     async def results(self, name: str) -> GroupResults:
         """The results of a group as they stand. Raises NotFound."""
+        from local_backend.reading.told_results import results_of  # noqa: PLC0415 - see above
+
         group = await self._group(name)
         rows = await self._store.read("SELECT * FROM runs WHERE group_name = ? ORDER BY seq", (name,))
         return results_of(group, [RunRecord.from_row(row) for row in rows], self._clock())
 
     async def transcript(self, name: str, from_turn: int) -> Transcript:
         """A run's conversation, from this index of its turns on, and all its calls. Raises NotFound."""
+        from local_backend.reading.told_runs import transcript_of  # noqa: PLC0415 - see above
+
         run, group = await self._run(name)
         turns, calls = await self._store.read_many(
             [

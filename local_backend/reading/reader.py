@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from local_backend.reading.groups import GroupShelf
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from datetime import datetime
 
     from local_backend.jobs.desk import JobDesk
     from local_backend.reading.definitions import DefinitionShelf
+    from local_backend.reading.groups import GroupShelf
     from local_backend.reading.shelf import Shelf
     from local_backend.reading.stream import Stream
     from local_backend.reading.sweeps import SweepShelf
@@ -40,13 +39,18 @@ class Reader:
         self._check = check
         self._jobs = jobs
         self._kept_budget = kept_budget
-        self.groups = GroupShelf(store, clock)
+
+    @cached_property
+    def groups(self) -> GroupShelf:
         """AgentGroups and AgentRuns."""
+        from local_backend.reading.groups import GroupShelf  # noqa: PLC0415 - one family of kinds of several
+
+        return GroupShelf(self._store, self._clock)
 
     @cached_property
     def definitions(self) -> DefinitionShelf:
         """Agents, Environments and Budgets."""
-        from local_backend.reading.definitions import DefinitionShelf  # noqa: PLC0415 - one family of kinds of several
+        from local_backend.reading.definitions import DefinitionShelf  # noqa: PLC0415 - see above
 
         return DefinitionShelf(self._store, self._clock, self._kept_budget)
 

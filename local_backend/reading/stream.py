@@ -10,7 +10,7 @@ from local_backend.jobs.desk import JobDesk
 from local_backend.reading.definitions import DefinitionShelf
 from local_backend.reading.groups import GroupShelf
 from local_backend.reading.shelf import ROWS_AT_ONCE
-from local_backend.reporting import group_resource
+from local_backend.reading.told_groups import group_resource
 from local_backend.sandbox_kind.desk import BoxDesk
 from local_backend.storage.job_records import JobRecord
 from local_backend.storage.records import GroupRecord

@@ -7,9 +7,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from local_backend.budgets.book import Work
 from local_backend.budgets.keeper import BudgetKeeper, Purse
@@ -66,8 +67,7 @@ class _StoppedError(Exception):
     """It was told to stop before it ran."""
 
 
-@dataclass(frozen=True)
-class Around:
+class Around(Struct, frozen=True):
     """What every box of a workspace is made with."""
 
     store: Store

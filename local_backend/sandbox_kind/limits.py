@@ -1,7 +1,8 @@
 """When a box is stopped, so that the first of its limits holds and time × rate never passes its cap. Pure; time is an argument."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from local_backend.jobs.deadlines import LEAST_US, SECOND_US, affordable_us, charge, kill_us, plan
 from nodus_tui.contract.resources.sandbox import SandboxReason
@@ -13,8 +14,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _GRACE_US = round(STOP_SECONDS * SECOND_US)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of one box."""
 
     idle: timedelta

@@ -8,9 +8,10 @@ import posixpath
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.sandboxes.tar_reader import Member, TarFormatError, read_members
@@ -31,8 +32,7 @@ class ArchiveLimitError(ArchiveError):
     """An archive is sound, but holds too much: the doing of whoever filled the folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveEntry:
+class ArchiveEntry(Struct, frozen=True):
     """One path of a sanitised archive."""
 
     path: str
@@ -44,8 +44,7 @@ class ArchiveEntry:
     """Of a link."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sanitised:
+class Sanitised(Struct, frozen=True):
     """What `sanitise` kept and left out."""
 
     entries: tuple[ArchiveEntry, ...]

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import AGENT_HOME, GRADER_FOLDER, WORK_FOLDER, SandboxError
 
@@ -58,8 +59,7 @@ _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _LDD_SECONDS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One path of the image; exactly one of the three says what it is, and a folder has none of them."""
 
     source: Path | None = None

@@ -17,10 +17,10 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from msgspec import Struct
 
 from local_backend.sandboxes.base_contents import Entry, Plan, make_plan, plan_digest, source_stamp
 from local_backend.sandboxes.interface import SandboxError
@@ -32,8 +32,7 @@ _UNCHECKED = 0b01
 _CODE_HEADER = 16
 
 
-@dataclass(frozen=True, slots=True)
-class BaseImage:
+class BaseImage(Struct, frozen=True):
     """The base image as it lies on this machine."""
 
     root: Path

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Literal
 
 from local_backend.sandboxes.bubblewrap.engine import connect_bubblewrap, look_at_bubblewrap
@@ -21,6 +20,7 @@ from local_backend.sandboxes.interface import (
 from local_backend.sandboxes.probing import probe
 from nodus_tui.contract.configuration import SandboxSettings
 from nodus_tui.contract.sandboxes import SandboxEngineFact
+from nodus_tui.values import replace
 
 ENGINE_VARIABLE = "NODUS_SANDBOX_ENGINE"
 """Overrides the configuration's `sandboxes.engine`."""

@@ -6,10 +6,11 @@ unless the request asks. An engine offers few things (start, spawn, kill, remove
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 WORK_FOLDER = "/task"
 """Where the agent works unless an image says otherwise."""
@@ -51,8 +52,7 @@ class SandboxRefusedError(SandboxError):
     """This engine cannot give what was asked, and never will: the request must change. The text says what and how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a sandbox may use at most."""
 
     cpus: float = 1
@@ -63,16 +63,14 @@ class Limits:
     open_files: int = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalSize:
+class TerminalSize(Struct, frozen=True):
     """Of a terminal, in characters."""
 
     rows: int = 24
     columns: int = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The process that a sandbox lives for. When it is dead, whoever finds the sandbox removes it."""
 
     host: str
@@ -83,8 +81,7 @@ class Owner:
     """The workspace's folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxDevice:
+class SandboxDevice(Struct, frozen=True):
     """An accelerator, or a slice of one."""
 
     uuid: str
@@ -100,8 +97,7 @@ def device_variables(uuids: Sequence[str]) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": listed, "NVIDIA_VISIBLE_DEVICES": listed or "void"}
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRequest:
+class SandboxRequest(Struct, frozen=True):
     """One sandbox to start."""
 
     run: str
@@ -217,8 +213,7 @@ class Sandbox(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSandbox:
+class FoundSandbox(Struct, frozen=True):
     """A sandbox that an engine knows by our label, whoever made it."""
 
     id: str
@@ -235,8 +230,7 @@ class FoundSandbox:
     """That process's start time in the kernel's ticks."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
+class EngineFacts(Struct, frozen=True):
     """What an engine is, and how far it can be trusted, as a probe run showed it."""
 
     engine: str

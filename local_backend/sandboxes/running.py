@@ -11,9 +11,10 @@ import os
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from local_backend.sandboxes.archives import MAX_ENTRIES, Sanitised, pack, sanitise
 from local_backend.sandboxes.interface import Process, Sandbox, SandboxError, SandboxGoneError, User
@@ -42,8 +43,7 @@ class SandboxFileError(SandboxError):
     """A file is not there, is no regular file, or is larger than asked: the sandbox is well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a program ended."""
 
     exit_code: int | None
@@ -308,8 +308,7 @@ async def read_file(sandbox: Sandbox, path: str, *, user: User = User.AGENT, lim
     return done.stdout
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """What was taken out of a sandbox."""
 
     size_bytes: int

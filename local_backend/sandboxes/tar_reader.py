@@ -5,8 +5,9 @@ reads path, linkpath and size; sparse files are told as such, never expanded.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import IO, Literal
+
+from msgspec import Struct
 
 BLOCK = 512
 _MAX_EXTENSION = 64 << 10
@@ -19,8 +20,7 @@ class TarFormatError(Exception):
     """What was read is no archive, or its end is missing. The text is the end of a sentence."""
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """One member. Its bytes can be read until the next one is asked for."""
 
     path: str
@@ -31,7 +31,7 @@ class Member:
     what: str = ""
     """Of kind `other`: what it is, for people."""
     _file: IO[bytes] | None = None
-    _left: int = field(default=0, init=False)
+    _left: int = 0
 
     def __post_init__(self) -> None:
         self._left = self.size if self.kind == "file" else 0

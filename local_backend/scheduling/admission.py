@@ -1,15 +1,15 @@
 """Admission: which waiting runs of a group start now, and what each other one waits for. Pure; the sentences are what people read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.scheduling.ledger import Ledger
 from nodus_tui.contract.money import display_usd, enough_text, enough_usd, exact_usd, nano_from_usd, usd_from_nano
 from nodus_tui.contract.phases import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Why a run does not start."""
 
     reason: Reason
@@ -18,8 +18,7 @@ class Waits:
     """Nano-dollars that the group's cap lacks; 0 when it waits for a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """What the sentences call the things of one level."""
 
     owner: str

@@ -1,8 +1,9 @@
 """How a run's record looks at the end of its conversation, and when it is told to stop. Pure changes of one record."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from local_backend.environments.interface import Grade
 from local_backend.episodes.conversation import Answered
@@ -23,8 +24,7 @@ class StopOrder(Enum):
     """A budget pays for nothing more: the run ends, and is gone on with when there is room again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(Struct, frozen=True):
     """An answer with its grade."""
 
     grade: Grade

@@ -6,8 +6,9 @@ bookings go through the same books. Waiting is interrupted only through stop sig
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Grade
@@ -38,8 +39,7 @@ _LONGEST_SLEEP_SECONDS = 30.0
 """The event loop's timers may not count the machine's sleep, which a deadline does: so they are never set far ahead."""
 
 
-@dataclass(slots=True)
-class _Going:
+class _Going(Struct):
     """A run that holds a slot."""
 
     stop: StopSignal
@@ -404,12 +404,14 @@ class GroupEngine:
             _, late = await asyncio.wait(tasks, timeout=grace_seconds)
             if late:
                 await self._stop_going(list(self._going), order)
-        if order is StopOrder.SHUTDOWN:
-            await self._rest()
-        else:
-            async with self._lock:
-                await self._services.store.commit(self.books.group_told())
-        self._shut.set()
+        try:
+            if order is StopOrder.SHUTDOWN:
+                await self._rest()
+            else:
+                async with self._lock:
+                    await self._services.store.commit(self.books.group_told())
+        finally:
+            self._shut.set()
 
     async def _rest(self) -> None:
         group = self.books.group

@@ -5,11 +5,12 @@ run that waits or has ended reserves only what it spent; a going run's own spend
 integers of nano-dollars.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+
+from nodus_tui.values import replace
 
 
-@dataclass(frozen=True, slots=True)
-class RunAccount:
+class RunAccount(Struct, frozen=True):
     """One run's money."""
 
     cap: int

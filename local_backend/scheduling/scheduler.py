@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -284,14 +284,19 @@ class Scheduler:
         at_work = [name for name in self._tasks if name in self._engines and (not groups or name in groups)]
         engines = [self._engines[name] for name in at_work]
         tasks = [self._tasks[name] for name in at_work]
-        await asyncio.gather(*(engine.shut_down(order, grace_seconds=grace_seconds) for engine in engines))
+        # One that cannot write its last word keeps no other from ending.
+        ended = await asyncio.gather(*(engine.shut_down(order, grace_seconds=grace_seconds) for engine in engines), return_exceptions=True)
         if tasks:
             await asyncio.wait(tasks)
+        for error in ended:
+            if error is not None:
+                raise error
 
     async def aclose(self) -> None:
         """Stop, leaving the groups to the next scheduler, and close the connections to the models."""
-        await self.budgets.aclose()
-        await self._notices.aclose()
-        await self.stop(StopOrder.PAUSE, grace_seconds=0)
-        await self.budgets.settle()
-        await self._models.aclose()
+        async with AsyncExitStack() as whatever_fails:
+            whatever_fails.push_async_callback(self._models.aclose)
+            whatever_fails.push_async_callback(self.budgets.settle)
+            await self.budgets.aclose()
+            await self._notices.aclose()
+            await self.stop(StopOrder.PAUSE, grace_seconds=0)

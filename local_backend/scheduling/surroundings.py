@@ -1,10 +1,11 @@
 """What the engine of a group uses of its surroundings, and the shapes of what it is given. It does nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from local_backend.environments.interface import Began, Grade, ResolvedEnvironment, TaskBatch
 from local_backend.episodes.episode import Models
@@ -42,8 +43,7 @@ class StartGrader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Services:
+class Services(Struct, frozen=True):
     """What an engine uses of its surroundings."""
 
     store: Store

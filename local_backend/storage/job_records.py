@@ -1,27 +1,35 @@
 """One row of `jobs`, as a mutable record in memory, and the statement that writes it. Money is nano-dollars."""
 
-import json
-import sqlite3
-from dataclasses import dataclass, field, fields
-from datetime import datetime
-from typing import Any, Literal
+from __future__ import annotations
 
-from pydantic import JsonValue
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from local_backend.storage.records import stored, time_from, upsert
-from local_backend.storage.store import Statement
-from nodus_tui.contract.phases import UntilKind
-from nodus_tui.contract.resources.job import JobPhase, JobSpec
+
+if TYPE_CHECKING:
+    import sqlite3
+    from datetime import datetime
+
+    from pydantic import JsonValue
+
+    from local_backend.storage.store import Statement
+    from nodus_tui.contract.phases import UntilKind
+    from nodus_tui.contract.resources.job import JobPhase, JobSpec
 
 _JSON = frozenset({"metadata", "spec", "work", "choices", "devices", "outputs", "notes", "scores", "serving", "energy", "device_names"})
 
+
+SERVING_JOBS = "SELECT * FROM jobs WHERE kind = 'Job' AND json_extract(spec, '$.serve.family') IS NOT NULL ORDER BY seq"
+"""All jobs that serve or served."""
 
 JobKind = Literal["Job", "TrainingJob"]
 """The kinds that run as jobs. They share one space of names."""
 
 
-@dataclass(slots=True)
-class JobRecord:
+class JobRecord(Struct):
     """A job, of any of the kinds that run as one."""
 
     name: str
@@ -79,7 +87,7 @@ class JobRecord:
     """The status fields that the last event told; not stored."""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "JobRecord":
+    def from_row(cls, row: sqlite3.Row) -> JobRecord:
         """The record of a row."""
         values = dict(row)
         for name in _JSON:
@@ -96,6 +104,8 @@ class JobRecord:
     @property
     def job(self) -> JobSpec:
         """What the engine runs."""
+        from nodus_tui.contract.resources.job import JobSpec  # noqa: PLC0415 - whoever looks for what jobs serve finds none as a rule
+
         return JobSpec.model_validate(self.work or self.spec)
 
     @property
@@ -109,5 +119,5 @@ class JobRecord:
         return _SAVE, [json.dumps(value) if name in _JSON else stored(value) for name, value in values]
 
 
-_COLUMNS = tuple(each.name for each in fields(JobRecord) if each.name not in {"published", "seq"})
+_COLUMNS = tuple(name for name in JobRecord.__struct_fields__ if name not in {"published", "seq"})
 _SAVE = upsert("jobs", _COLUMNS, ("name",))

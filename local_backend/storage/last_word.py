@@ -1,8 +1,9 @@
 """When a workspace was last heard of before this scheduler, and whether its clock was set back since. Asked before anything is told."""
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from local_backend.storage.records import time_from
 from local_backend.storage.store import Store
@@ -13,8 +14,7 @@ _UNREMARKABLE = timedelta(seconds=1)
 """Clocks of two processes differ by so much without anybody having set one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastWord:
+class LastWord(Struct, frozen=True):
     """The end of what is known of the schedulers before this one."""
 
     at: datetime

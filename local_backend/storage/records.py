@@ -3,18 +3,24 @@
 The engine changes a record, then commits its row and the event that tells of it in one transaction. Money is nano-dollars.
 """
 
-import json
-import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import datetime
-from typing import Any
+from __future__ import annotations
 
-from pydantic import JsonValue
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from local_backend.storage.store import Statement
 from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, UntilKind, Verdict
-from nodus_tui.contract.resources.agent_run import RunActivity
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from nodus_tui.contract.resources.agent_run import RunActivity
 
 
 def time_text(moment: datetime | None) -> str | None:
@@ -31,8 +37,7 @@ def _known_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-@dataclass(slots=True)
-class SandboxUse:
+class SandboxUse(Struct):
     """What is booked of a run's sandboxes. Times are UTC; money is nano-dollars."""
 
     hardware: str = "CPU"
@@ -70,7 +75,7 @@ class SandboxUse:
     lost: bool = False
     """Whether the work in a sandbox went down with its scheduler: the conversation cannot go on from there."""
 
-    def handed_on(self) -> "SandboxUse":
+    def handed_on(self) -> SandboxUse:
         """For the run that goes on from this one's work."""
         return SandboxUse(hardware=self.hardware, rate=self.rate, grading_rate=self.grading_rate, kept=self.kept)
 
@@ -108,12 +113,12 @@ class SandboxUse:
 
     def to_text(self) -> str:
         """As the database keeps it."""
-        values = {each.name: stored(getattr(self, each.name)) for each in fields(self)}
+        values = {name: stored(getattr(self, name)) for name in self.__struct_fields__}
         # The rate of grading stands there also where it is nothing: without it, the record is of a time when there was one rate only.
         return json.dumps({name: value for name, value in values.items() if value not in (None, 0, "", []) or name == "grading_rate"})
 
     @classmethod
-    def from_text(cls, text: str) -> "SandboxUse":
+    def from_text(cls, text: str) -> SandboxUse:
         """What `to_text` made."""
         values = json.loads(text)
         for name in ("started_at", "grading_at"):
@@ -124,8 +129,7 @@ class SandboxUse:
         return cls(**values)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """What a run did from a moment on."""
 
     activity: RunActivity
@@ -143,8 +147,7 @@ def stretches_from(text: str) -> list[Stretch]:
     return [Stretch(activity, Reason(reason) if reason else None, _known_time(since)) for activity, reason, since in json.loads(text)]
 
 
-@dataclass(slots=True)
-class RunRecord:
+class RunRecord(Struct):
     """One row of `runs`."""
 
     seq: int
@@ -192,7 +195,7 @@ class RunRecord:
     """The status fields that the last event told, to find what changed; not stored."""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "RunRecord":
+    def from_row(cls, row: sqlite3.Row) -> RunRecord:
         """The record of a row."""
         values = dict(row)
         for name in ("until_at", "started_at", "ended_at", "rested_at", "created_at"):
@@ -228,14 +231,13 @@ def upsert(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"  # noqa: S608 - constants only
 
 
-_RUN_COLUMNS = tuple(each.name for each in fields(RunRecord) if each.name != "published")
+_RUN_COLUMNS = tuple(name for name in RunRecord.__struct_fields__ if name != "published")
 _SANDBOX_COLUMN = _RUN_COLUMNS.index("sandbox")
 _STRETCHES_COLUMN = _RUN_COLUMNS.index("stretches")
 _SAVE_RUN = upsert("runs", _RUN_COLUMNS, ("name",))
 
 
-@dataclass(slots=True)
-class GroupRecord:
+class GroupRecord(Struct):
     """One row of `groups`."""
 
     seq: int
@@ -265,7 +267,7 @@ class GroupRecord:
     """The status as the last event told it."""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "GroupRecord":
+    def from_row(cls, row: sqlite3.Row) -> GroupRecord:
         """The record of a row."""
         values = dict(row)
         for name in ("metadata", "spec", "environment", "model", "status"):
@@ -285,12 +287,11 @@ class GroupRecord:
         return _SAVE_GROUP, values
 
 
-_GROUP_COLUMNS = tuple(each.name for each in fields(GroupRecord))
+_GROUP_COLUMNS = GroupRecord.__struct_fields__
 _SAVE_GROUP = upsert("groups", _GROUP_COLUMNS, ("name",))
 
 
-@dataclass(slots=True)
-class CallRow:
+class CallRow(Struct):
     """One row of `calls`: written Reserved before the request leaves, and once more when its outcome is known."""
 
     run: str
@@ -309,7 +310,7 @@ class CallRow:
     error: str = ""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "CallRow":
+    def from_row(cls, row: sqlite3.Row) -> CallRow:
         """The record of a row."""
         values = dict(row)
         values["usage"] = json.loads(values["usage"]) if values["usage"] else None
@@ -328,12 +329,11 @@ class CallRow:
         return _SAVE_CALL, values
 
 
-_CALL_COLUMNS = tuple(each.name for each in fields(CallRow))
+_CALL_COLUMNS = CallRow.__struct_fields__
 _SAVE_CALL = upsert("calls", _CALL_COLUMNS, ("run", "number"))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRow:
+class TurnRow(Struct, frozen=True):
     """One row of `turns`."""
 
     run: str
@@ -346,7 +346,7 @@ class TurnRow:
     """The tool calls of a reply, or the results of role tool, under the contract's names."""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "TurnRow":
+    def from_row(cls, row: sqlite3.Row) -> TurnRow:
         """The record of a row."""
         values = dict(row)
         values["at"] = _known_time(values["at"])
@@ -361,8 +361,7 @@ class TurnRow:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRow:
+class TaskRow(Struct, frozen=True):
     """One row of `tasks`: what an agent may see of a task."""
 
     group_name: str
@@ -374,7 +373,7 @@ class TaskRow:
     """What the task puts into the agent's sandbox."""
 
     @classmethod
-    def from_row(cls, row: sqlite3.Row) -> "TaskRow":
+    def from_row(cls, row: sqlite3.Row) -> TaskRow:
         """The record of a row."""
         bench = json.loads(row["workbench"]) if row["workbench"] else None
         prompts, metadata = tuple(json.loads(row["prompts"])), json.loads(row["metadata"])

@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from local_backend.storage.records import stored, time_from, upsert
@@ -18,8 +18,7 @@ _TIMES = ("created_at", "started_at", "ended_at", "idle_since", "seen_at", "unti
 _FLAGS = ("weaker", "kept")
 
 
-@dataclass(slots=True)
-class SandboxRecord:
+class SandboxRecord(Struct):
     """A Sandbox."""
 
     name: str
@@ -86,5 +85,5 @@ class SandboxRecord:
         return _SAVE, [json.dumps(value) if name in _JSON else stored(value) for name, value in values]
 
 
-_COLUMNS = tuple(each.name for each in fields(SandboxRecord) if each.name not in {"published", "seq"})
+_COLUMNS = tuple(name for name in SandboxRecord.__struct_fields__ if name not in {"published", "seq"})
 _SAVE = upsert("sandboxes", _COLUMNS, ("name",))

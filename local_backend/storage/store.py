@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.storage.faults import gone_error, may_get_well, storage_error, takes_everything_down
 from local_backend.storage.schema import MIGRATIONS, SCHEMA_VERSION
@@ -37,8 +38,7 @@ _BUSY_LOOK_SECONDS = 0.01
 _MOST_IN_ONE_TRANSACTION = 512
 
 
-@dataclass(slots=True)
-class _Write:
+class _Write(Struct):
     statements: Sequence[Statement]
     done: "asyncio.Future[None]"
     loop: asyncio.AbstractEventLoop

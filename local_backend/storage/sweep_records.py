@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from local_backend.storage.records import stored, time_from, upsert
@@ -15,8 +15,7 @@ from nodus_tui.contract.phases import GroupPhase
 _JSON = frozenset({"metadata", "spec", "pins", "status", "axes", "asks"})
 
 
-@dataclass(slots=True)
-class SweepRecord:
+class SweepRecord(Struct):
     """A sweep."""
 
     name: str
@@ -58,8 +57,7 @@ class SweepRecord:
         return _SAVE_SWEEP, _stored(self, _SWEEP_COLUMNS)
 
 
-@dataclass(slots=True)
-class CellRecord:
+class CellRecord(Struct):
     """A cell of a sweep. Its name is also that of its group or job."""
 
     sweep: str
@@ -127,7 +125,7 @@ def _stored(record: SweepRecord | CellRecord, columns: tuple[str, ...]) -> list[
     return [json.dumps(value) if name in _JSON else stored(value) for name, value in values]
 
 
-_SWEEP_COLUMNS = tuple(each.name for each in fields(SweepRecord) if each.name != "seq")
-_CELL_COLUMNS = tuple(each.name for each in fields(CellRecord) if each.name != "published")
+_SWEEP_COLUMNS = tuple(name for name in SweepRecord.__struct_fields__ if name != "seq")
+_CELL_COLUMNS = tuple(name for name in CellRecord.__struct_fields__ if name != "published")
 _SAVE_SWEEP = upsert("sweeps", _SWEEP_COLUMNS, ("name",))
 _SAVE_CELL = upsert("sweep_cells", _CELL_COLUMNS, ("sweep", "place"))

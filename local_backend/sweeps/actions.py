@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.scheduling.admission import display_ceiling, money
 from local_backend.storage.records import event
@@ -20,8 +21,7 @@ from nodus_tui.contract.outcomes import ActionOutcome, Change
 from nodus_tui.contract.phases import GroupPhase
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     """The cell that an action is about."""
 
     sweep: OpenSweep

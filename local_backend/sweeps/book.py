@@ -4,8 +4,9 @@ A cell's cap is set aside while it goes. One that stalls at caps, rests or has e
 again, and is let on like one that was never launched: when a place is free and its cap fits under what is left.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from local_backend.scheduling.admission import CELLS, Waits, admit, display_ceiling, money, what_is_left
 from local_backend.scheduling.ledger import Ledger, LedgerError, RunAccount
@@ -27,8 +28,7 @@ class CellState(StrEnum):
     """Only a retry lets it go on."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     state: CellState
     asking: bool
     """It was launched, gave its place back, and is to go on."""

@@ -1,11 +1,11 @@
 """From a sweep's matrix to its cells: their order, their names, their values on the axes, and the spec that each one has. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
@@ -24,8 +24,7 @@ _MODELS: dict[str, type[CellSpec]] = {"AgentGroup": AgentGroupSpec, "Job": JobSp
 _TEMPLATE: Path = ("template", "spec")
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One cell before it is launched."""
 
     place: int
@@ -45,8 +44,7 @@ class Cell:
         return (*_TEMPLATE, *path)
 
 
-@dataclass(frozen=True, slots=True)
-class CellFault:
+class CellFault(Struct, frozen=True):
     """Why a matrix makes no cells: a value that its kind does not allow."""
 
     path: Path
@@ -63,8 +61,7 @@ class CellFaultsError(Exception):
         self.faults = faults
 
 
-@dataclass
-class _Draft:
+class _Draft(Struct):
     """A cell's spec in the making, as a document of its kind."""
 
     document: dict[str, Any]

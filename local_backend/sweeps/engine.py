@@ -10,11 +10,11 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import TypeAdapter
 
 from local_backend.scheduling.ledger import LedgerError
@@ -44,8 +44,7 @@ _GRACE_SECONDS = 10.0
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What an engine has done by others."""
 
     launch: Callable[[Resource, Path | None, Mapping[str, int], Sequence[Statement]], Awaitable[None]]

@@ -3,8 +3,9 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from local_backend.jobs.describing import cost_nano
 from local_backend.reporting import sandbox_nano, time_json
@@ -25,8 +26,7 @@ _AT_ONCE = 50
 """Cells made into results before the event loop gets its turn."""
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """What is known of a cell's group or job. Money is nano-dollars."""
 
     spent: int = 0

@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from local_backend.jobs.attempts import waits_for_budget
 from local_backend.jobs.describing import cost_nano
@@ -34,8 +35,7 @@ FROM groups LEFT JOIN runs ON runs.group_name = groups.name WHERE groups.name IN
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """One cell's group or job. Money is nano-dollars."""
 
     state: CellState

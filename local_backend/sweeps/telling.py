@@ -1,10 +1,10 @@
 """How a sweep stands when its cells are looked at together, and what is told of it and of them. Pure but for the records it changes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import JsonValue
 
 from local_backend.reporting import time_json
@@ -18,8 +18,7 @@ from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.sweep import Sweep
 
 
-@dataclass(slots=True)
-class OpenSweep:
+class OpenSweep(Struct):
     """A sweep in memory: its record, its cells by name in their order, and its book."""
 
     record: SweepRecord
@@ -58,8 +57,7 @@ class OpenSweep:
         cell.asking = name in self.book.waiting and cell.launched
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Why a cell that is to start does not."""
 
     reason: str

@@ -9,8 +9,8 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.tools.definitions import TOOL_FIELDS, FieldKind, ToolField
@@ -30,16 +30,14 @@ class ArgumentsError(Exception):
     """The arguments cannot be used. The text is for the model: what is wrong, and what is expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class BashArguments:
+class BashArguments(Struct, frozen=True):
     """Run a command."""
 
     command: str
     timeout_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadArguments:
+class ReadArguments(Struct, frozen=True):
     """Read lines of a file."""
 
     path: str
@@ -47,16 +45,14 @@ class ReadArguments:
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteArguments:
+class WriteArguments(Struct, frozen=True):
     """Write a file."""
 
     path: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class EditArguments:
+class EditArguments(Struct, frozen=True):
     """Replace a text in a file."""
 
     path: str
@@ -65,8 +61,7 @@ class EditArguments:
     all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitArguments:
+class SubmitArguments(Struct, frozen=True):
     """Hand in the answer."""
 
     answer: str
@@ -135,8 +130,7 @@ def _unknown(tool: ToolName, fields: tuple[ToolField, ...], name: str) -> str:
     return f"{quoted(name)} is not an argument of {tool}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
+class _Values(Struct, frozen=True):
     """The arguments of one call, given by name once their kind is checked."""
 
     tool: ToolName

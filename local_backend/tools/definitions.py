@@ -10,9 +10,9 @@ The names of the arguments, which `arguments.py` reads by the same table:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.models.wire import ToolDefinition
@@ -22,8 +22,7 @@ FieldKind = Literal["text", "path", "data", "whole", "seconds", "flag"]
 """`data` is a text that may hold NUL; `whole` a number from 1 up; `seconds` a number above 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolField:
+class ToolField(Struct, frozen=True):
     """One argument of a tool."""
 
     name: str

@@ -9,7 +9,8 @@ import posixpath
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import ENGINE_SECONDS, Sandbox, SandboxError, SandboxGoneError
 from local_backend.sandboxes.running import Finished, run
@@ -42,8 +43,7 @@ class FileToolError(Exception):
     """The operation failed. The text is for the model: what is wrong, and what would help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Struct, frozen=True):
     """The file tools over one sandbox."""
 
     sandbox: Sandbox

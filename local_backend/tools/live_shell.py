@@ -12,8 +12,9 @@ import asyncio
 import re
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import Process
 from local_backend.tools.output import BoundedOutput
@@ -37,8 +38,7 @@ _REPORT = re.compile(rb":([0-9]{1,3}):(.*):", re.DOTALL)
 _Piece = tuple[Literal["stdout", "stderr"], bytes] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The command is done, and the shell ready for the next one."""
 
     exit_code: int | None
@@ -47,21 +47,18 @@ class Finished:
     """Where the shell is now, as it says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The shell ended before it said that the command is done."""
 
     exit_code: int
     """128 + N when signal N killed it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True):
     """No end within the time. The command still runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flooded:
+class Flooded(Struct, frozen=True):
     """More output than allowed. The command still runs."""
 
 

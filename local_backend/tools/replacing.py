@@ -1,7 +1,8 @@
 """Finds the text that an edit replaces, or tells the model why it cannot be found. Pure, over bytes, so that no other byte changes."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _MOST_LINES = 10
 
@@ -10,8 +11,7 @@ class ReplaceError(Exception):
     """The edit cannot be made. The text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Struct, frozen=True):
     """A content with its replacements made."""
 
     content: bytes

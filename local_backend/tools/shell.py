@@ -6,10 +6,11 @@ the model. Limits are kept from outside by killing everything that is the agent'
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import ENGINE_SECONDS, Sandbox, SandboxError, SandboxGoneError
 from local_backend.tools.live_shell import Ended, Finished, Flooded, LiveShell, TimedOut
@@ -41,8 +42,7 @@ class CommandEnd(StrEnum):
     SHELL_ENDED = "shell ended"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """What a command gave."""
 
     output: str

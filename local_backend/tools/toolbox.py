@@ -6,8 +6,9 @@ engine failed, which is nothing that the model could mend.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from local_backend.models.wire import ToolCall, ToolDefinition, ToolResult
 from local_backend.sandboxes.interface import ENGINE_SECONDS, Sandbox
@@ -30,8 +31,7 @@ from nodus_tui.contract.wording import alternatives, escaped, quoted
 _SIGNAL_KILL = 137
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
+class ToolOutcome(Struct, frozen=True):
     """What one call came to."""
 
     result: ToolResult
@@ -43,8 +43,7 @@ class ToolOutcome:
     """How long it took, at the sandbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolboxState:
+class ToolboxState(Struct, frozen=True):
     """What of an agent's tools goes with it to another sandbox."""
 
     folder: str

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _BEGUN = re.compile(r"\bRunning (\w+) requests$")
 _CACHED = re.compile(r"\bCached requests: (\d+), Requests remaining: (\d+)$")
@@ -10,8 +11,7 @@ _BAR = re.compile(r"^(?:Running \w+ requests|Requesting API): +\d+%\|[^|]*\| *(\
 _LONGEST_LINE = 10_000
 
 
-@dataclass
-class Bars:
+class Bars(Struct):
     """Follows one run of the harness. Feed it everything that it writes, in pieces."""
 
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from local_backend.training.order import OUTPUTS, EvaluationOrder
 
@@ -15,8 +16,7 @@ OFFLINE: Mapping[str, str] = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
 """With these the harness's libraries look at nothing but what was fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """What is known when everything is here."""
 
     model_path: str = ""
@@ -30,8 +30,7 @@ class Fetched:
     """Whether prompts are put into the model's own form of a conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Where things lie below the work folder."""
 
     work: Path

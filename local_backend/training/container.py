@@ -11,9 +11,10 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from local_backend.handed_over import handed, taken
 from local_backend.jobs.image_fetching import unless_asked
@@ -37,8 +38,7 @@ _SHARED_MEMORY = 2
 """Processes of several devices exchange tensors in shared memory: half of the memory may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRequest:
+class ContainerRequest(Struct, frozen=True):
     """What is run, and what it sees."""
 
     image: str

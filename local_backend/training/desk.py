@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
 from local_backend.jobs.launching import NotStartedError
 from local_backend.jobs.servers import Servers
@@ -19,6 +18,7 @@ from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.evaluation import EvaluationFact
 from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.training_job import TrainingJobSpec
+from nodus_tui.values import replace
 
 
 class TrainingDesk:

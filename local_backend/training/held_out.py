@@ -6,7 +6,8 @@ The graders are those of groups, in their own processes. None of them lives whil
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.environments.client import EnvironmentWorker
 from local_backend.environments.interface import Grade, TaskCard
@@ -29,8 +30,7 @@ class UnfitTasksError(Exception):
     """The tasks cannot be scored by the harness; the text is a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """The tasks that are scored."""
 
     tasks: tuple[TaskCard, ...]

@@ -1,10 +1,11 @@
 """What `spec.model.uri` names: a model of the Hugging Face hub, one of this machine's, or a family that a server serves. Pure."""
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from nodus_tui.contract.wording import quoted
 
@@ -17,8 +18,7 @@ Dialect = Literal["completions", "chat"]
 _DIALECTS: dict[str, Dialect | None] = {"": None, "completions": "completions", "chat": "chat"}
 
 
-@dataclass(frozen=True, slots=True)
-class HubModel:
+class HubModel(Struct, frozen=True):
     """A repository of the Hugging Face hub."""
 
     repository: str
@@ -26,8 +26,7 @@ class HubModel:
     """A commit, a tag or a branch; empty means the newest of its main branch."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalModel:
+class LocalModel(Struct, frozen=True):
     """A folder as transformers writes one, or a GGUF file."""
 
     path: str
@@ -39,8 +38,7 @@ class LocalModel:
         return self.path.endswith(".gguf")
 
 
-@dataclass(frozen=True, slots=True)
-class ServedModel:
+class ServedModel(Struct, frozen=True):
     """A family of the model catalogue, or one that a job serves."""
 
     family: str

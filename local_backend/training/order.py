@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from local_backend.environments.interface import ResolvedEnvironment
 from local_backend.handed_over import taken
 from nodus_tui.contract.configuration import EvaluateSettings
+from nodus_tui.values import fields_of
 
 OUTPUTS = "outputs"
 """Below the work folder: what is kept of it."""
@@ -17,8 +19,7 @@ PROVENANCE_FILE = "provenance.json"
 MANIFEST_FILE = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedModel:
+class OrderedModel(Struct, frozen=True):
     """The model."""
 
     kind: Literal["hub", "local", "served"]
@@ -36,8 +37,7 @@ class OrderedModel:
     """Of a served model: requests at once, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedEnvironment:
+class OrderedEnvironment(Struct, frozen=True):
     """The Environment whose held-out tasks are scored."""
 
     name: str
@@ -60,8 +60,7 @@ class OrderedEnvironment:
         return f"{self.name}@{self.version}"
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedImage:
+class OrderedImage(Struct, frozen=True):
     """The image that the harness runs in."""
 
     reference: str
@@ -75,8 +74,7 @@ def mounted(settings: EvaluateSettings) -> tuple[tuple[str, str, str], ...]:
     return tuple((str(Path(each.source).expanduser()), each.target, "ro" if each.read_only else "rw") for each in settings.mounts)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationOrder:
+class EvaluationOrder(Struct, frozen=True):
     """One evaluation."""
 
     job: str
@@ -99,7 +97,7 @@ class EvaluationOrder:
 
     def to_text(self) -> str:
         """As JSON, which is a part of the job's record: it is the same whatever version writes it."""
-        return json.dumps(asdict(self))
+        return json.dumps(fields_of(self))
 
     @classmethod
     def from_text(cls, text: str) -> "EvaluationOrder":

@@ -1,9 +1,10 @@
 """What is kept of an evaluation: results.json and provenance.json. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from local_backend.training.files import fingerprint
 from local_backend.training.held_out import SPLIT, Case
@@ -12,10 +13,10 @@ from local_backend.training.scores import HarnessResults
 from nodus_tui.contract.evaluation import HARNESS
 from nodus_tui.contract.resources.training_job import TaskScore
 from nodus_tui.statistics.pass_rate import PassRateSummary
+from nodus_tui.values import fields_of
 
 
-@dataclass
-class Findings:
+class Findings(Struct):
     """What is known of one attempt so far."""
 
     order: EvaluationOrder
@@ -113,7 +114,7 @@ def provenance(findings: Findings) -> dict[str, Any]:
         "notes": findings.notes,
     }
     if order.environment is not None:
-        named = {name: value for name, value in asdict(order.environment).items() if name in {"name", "version", "source"}}
+        named = {name: value for name, value in fields_of(order.environment).items() if name in {"name", "version", "source"}}
         document["environment"] = {**named, "split": SPLIT, "seed": order.seed, "digest": findings.digest or None}
     else:
         hashes = findings.harness.tasks if findings.harness is not None else {}

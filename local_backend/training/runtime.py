@@ -6,8 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.sandboxes.base_image import cache_folder
 from nodus_tui.contract.configuration import EvaluateSettings
@@ -24,8 +25,7 @@ _ASK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A Python that should have the harness."""
 
     python: str

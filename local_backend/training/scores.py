@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.resources.training_job import TaskScore
 
@@ -14,8 +15,7 @@ class NoResultsError(Exception):
     """The harness ended well and left nothing that can be read; the text is a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class HarnessResults:
+class HarnessResults(Struct, frozen=True):
     """What stands in its results."""
 
     scores: tuple[TaskScore, ...]

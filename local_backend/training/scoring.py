@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.training.bars import Bars
 from local_backend.training.offline import NoNetworkToTakeError, start
@@ -26,8 +27,7 @@ class HarnessError(Exception):
     """The harness could not be started, or failed; the text is a sentence."""
 
 
-@dataclass
-class Run:
+class Run(Struct):
     """What came of it."""
 
     offline: str
@@ -36,7 +36,7 @@ class Run:
     seconds: float = 0.0
     """From the first request to the model to the last answer."""
     tail: bytes = b""
-    started: float | None = field(default=None, repr=False)
+    started: float | None = None
 
 
 def run(

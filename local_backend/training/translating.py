@@ -1,7 +1,6 @@
 """From a TrainingJob to the Job that the engine of jobs runs. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from local_backend.models.catalogue import ResolvedModel
@@ -10,6 +9,7 @@ from local_backend.training.order import OUTPUTS, EvaluationOrder, OrderedImage,
 from nodus_tui.contract.configuration import EvaluateSettings
 from nodus_tui.contract.resources.job import JobSpec
 from nodus_tui.contract.resources.training_job import TrainingJobSpec
+from nodus_tui.values import replace
 
 CPU = "CPU"
 _GIB = 1 << 30

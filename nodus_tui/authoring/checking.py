@@ -1,9 +1,10 @@
 """What can be said of a spec's text while it is written: its problems, what applying it would do, what it may cost."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from nodus_tui.authoring.completion import Names
 from nodus_tui.contract.backend import Backend
@@ -18,8 +19,7 @@ from nodus_tui.contract.spec_loading.loader import ReadSpecs, SpecSource, read_s
 from nodus_tui.statistics.case_pace import ASSUMED, CasePace, measured_pace
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What was found out about one text."""
 
     faults: tuple[Fault, ...] = ()

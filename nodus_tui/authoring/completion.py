@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.authoring.fields import Field, field_at, fields_at, values_at
 from nodus_tui.authoring.outline import Outline, Place
@@ -12,8 +13,7 @@ _STEP = 2
 _REST_OF_NAME = re.compile(r"[^:,\[\]{}#]*:(?=\s|\Z)")
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(Struct, frozen=True):
     """What can be named in a spec, as the workspace knows it."""
 
     agents: tuple[str, ...] = ()
@@ -27,8 +27,7 @@ class Names:
 NO_NAMES = Names()
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """One thing that can be written."""
 
     word: str

@@ -4,8 +4,9 @@ Both sides are written in one way, so that only meaning differs: comments, order
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -15,8 +16,7 @@ from nodus_tui.contract.spec_loading.dump import dump_yaml
 from nodus_tui.view_state.cells import Line, Span, Tone, line
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One document against what is applied."""
 
     kind: str

@@ -7,11 +7,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from nodus_tui.authoring.own_places import OwnPlace, is_held, take
 from nodus_tui.authoring.text_file import Stamp, TextFileError, read_text, write_text
@@ -25,8 +26,7 @@ _FORM, _ANSWERS = "form", ".answers"
 What = TypeVar("What")
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """An unsaved text of one file."""
 
     path: Path

@@ -1,9 +1,10 @@
 """What can stand at a path of a kind: its fields, its values, and the help of each. Read from the schemas. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from nodus_tui.authoring.outline import Path
 from nodus_tui.contract.durations import DURATION_PATTERN
@@ -20,8 +21,7 @@ _OUTERMOST = {
 }
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of a mapping."""
 
     name: str

@@ -1,9 +1,10 @@
 """The spec files of a folder and the shipped examples: found by their first bytes, read one by one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 import nodus_tui
 from nodus_tui.contract.regular_files import read_regular
@@ -17,8 +18,7 @@ _WORDS = (b"apiVersion", b"nodus.dev/", b"kind")
 """Each stands in the first bytes of a spec."""
 
 
-@dataclass(frozen=True)
-class FoundFile:
+class FoundFile(Struct, frozen=True):
     """A file that looks like a spec."""
 
     path: Path

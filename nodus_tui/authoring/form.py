@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.durations import parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
@@ -16,8 +17,7 @@ _SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(hours=24)
 """Between these lies a group's timeout."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """One line of the form."""
 
     id: str

@@ -6,8 +6,9 @@ It goes by indentation and by the brackets of one line, so it knows its way in a
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 
@@ -16,8 +17,7 @@ _DASH = re.compile(r"-(?:\s+|\Z)")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}\s*(?:#.*)?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A field of a document where it stands."""
 
     row: int
@@ -29,8 +29,7 @@ class Entry:
     """What stands behind it on its line, without its comment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a cursor stands."""
 
     path: Path
@@ -119,8 +118,7 @@ class Outline:
         return _typed(stack, before, document)
 
 
-@dataclass(frozen=True)
-class _Document:
+class _Document(Struct, frozen=True):
     entries: tuple[Entry, ...]
     texts: frozenset[int]
     """Lines of block texts."""

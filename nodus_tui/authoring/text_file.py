@@ -7,11 +7,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkstemp
+
+from msgspec import Struct
 
 from nodus_tui.contract.regular_files import NotRegularError, open_regular
 from nodus_tui.contract.spec_loading.yaml_text import MAX_BYTES
@@ -32,8 +33,7 @@ class ChangedOnDiskError(TextFileError):
     """The file is another than the one that was read."""
 
 
-@dataclass(frozen=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """What tells a file as it is now from what it becomes."""
 
     digest: str
@@ -48,8 +48,7 @@ class Stamp:
 NO_FILE = Stamp("")
 
 
-@dataclass(frozen=True)
-class ReadText:
+class ReadText(Struct, frozen=True):
     """The text of a file as it was read."""
 
     text: str

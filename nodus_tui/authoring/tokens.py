@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.view_state.cells import Tone
 
@@ -21,8 +22,7 @@ _NO_BLOCK = -1
 _FLOW_END = re.compile(r"\s#|[,\[\]{}]|:\s|:\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A piece of a line, by the places of its characters from 0."""
 
     start: int

@@ -3,8 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+
+from msgspec import Struct
 
 from nodus_tui.cli.checks import Check, Level
 from nodus_tui.cli.session import opened
@@ -17,8 +18,7 @@ from nodus_tui.contract.sandboxes import SandboxEngineFact
 _GIB = 1 << 30
 
 
-@dataclass(frozen=True)
-class BackendFindings:
+class BackendFindings(Struct, frozen=True):
     """What the backend said."""
 
     checks: tuple[Check, ...]

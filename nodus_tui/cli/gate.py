@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.contract.phases import CaseState, GroupPhase, Reason
@@ -21,16 +22,14 @@ _CAP_REASONS = frozenset({Reason.MAX_COST_REACHED, Reason.BUDGET_EXCEEDED, Reaso
 _NOT_ABOUT_THE_AGENT = frozenset({Reason.INFRASTRUCTURE_FAILURE, Reason.EVALUATION_TIMEOUT, Reason.PREPARATION_FAILED})
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """What the results must reach. None of `min_coverage` means that every case must be scored."""
 
     min_pass_rate: float | None = None
     min_coverage: float | None = None
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The exit code and, unless it is DONE, why: whole sentences."""
 
     code: Exit

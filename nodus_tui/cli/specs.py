@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

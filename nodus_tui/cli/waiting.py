@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from nodus_tui.cli.exits import Exit, gravest
 from nodus_tui.cli.failures import say
@@ -29,8 +30,7 @@ OnStall = Callable[[str, AgentGroupStatus], Awaitable[None]]
 """What to do about a stalled group, instead of ending the wait."""
 
 
-@dataclass(frozen=True)
-class WaitOptions:
+class WaitOptions(Struct, frozen=True):
     """How to wait, and what to make of it."""
 
     gate: Gate = field(default_factory=Gate)
@@ -234,8 +234,7 @@ async def _go_on_showing(backend: Backend, follower: GroupFollower, display: Dis
         display.show(follower.statuses)
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """How a wait came to its end."""
 
     ending: Ending = "ended"

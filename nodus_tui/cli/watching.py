@@ -3,9 +3,9 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from nodus_tui.cli.boxes import tell_box
@@ -36,8 +36,7 @@ _ASKED_ONLY = frozenset({"AgentRun", "SweepCell"})
 _PARTS = {"AgentGroup": "AgentRun", "Sweep": "SweepCell"}
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is watched: everything, a kind, or one thing with its runs or cells."""
 
     kind: str = ""

@@ -6,12 +6,12 @@ What a call takes and gives is named here for the reader: whoever makes the call
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 
+from msgspec import Struct
 from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel
@@ -224,8 +224,7 @@ class Backend(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
 
-@dataclass(frozen=True)
-class LinkState:
+class LinkState(Struct, frozen=True):
     """How the way to a backend in another process stands. What is shown is as old as `last_heard`."""
 
     connected: bool
@@ -245,8 +244,7 @@ class Linked(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class BackendOptions:
+class BackendOptions(Struct, frozen=True):
     """How to open a backend."""
 
     home: Path

@@ -1,15 +1,15 @@
 """The demonstration: what a backend prepares so that a newcomer sees two campaigns without writing anything."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 DEMO_ENTRY_POINT_GROUP = "nodus_tui.demos"
 """Where backends register a `DemoFactory` under their name."""
 
 
-@dataclass(frozen=True)
-class DemoCampaign:
+class DemoCampaign(Struct, frozen=True):
     """One campaign of the demonstration."""
 
     group: str
@@ -35,8 +35,7 @@ class DemoKit(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class DemoRequest:
+class DemoRequest(Struct, frozen=True):
     """What to prepare."""
 
     home: Path

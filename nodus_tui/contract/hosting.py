@@ -1,9 +1,10 @@
 """Hosting: what a backend brings so that it can work outside the process that asks: a detached scheduler, an API, and its tokens."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.base import ContractModel, UTCTime
@@ -14,8 +15,7 @@ HOSTING_ENTRY_POINT_GROUP = "nodus_tui.hosts"
 TokenRole = Literal["viewer", "operator"]
 
 
-@dataclass(frozen=True)
-class ListenRequest:
+class ListenRequest(Struct, frozen=True):
     """Where an API is to listen, and how it is protected."""
 
     host: str

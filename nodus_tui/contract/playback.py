@@ -1,12 +1,12 @@
 """The showing of a recording: what a backend that shows one also has."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Playback:
+
+class Playback(Struct, frozen=True):
     """How the showing stands. Places are seconds since the recording's beginning."""
 
     of: str

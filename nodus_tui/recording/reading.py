@@ -2,10 +2,10 @@
 
 import json
 from array import array
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from msgspec import Struct
 from pydantic import JsonValue, ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -21,8 +21,7 @@ _LATEST = 10 * 365 * 86_400.0
 """Seconds. No recording is longer."""
 
 
-@dataclass(frozen=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """Where the answer to a question stands."""
 
     at: float

@@ -1,17 +1,17 @@
 """Where an API is and how it is spoken to: a URL with a token, or a unix socket. Nothing is opened here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.http import PREFIX
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """One API."""
 
     url: str

@@ -1,6 +1,6 @@
 """What keeps a scheduler from making room for another one: unfinished groups, stalled ones among them, and Sandboxes."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.resources.agent_group import AgentGroup
@@ -9,8 +9,7 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What a scheduler has that would not go on without one. Jobs are not among it: they outlive one."""
 
     groups: tuple[AgentGroup, ...] = ()

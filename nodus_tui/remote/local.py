@@ -15,10 +15,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from nodus_tui.contract.errors import ErrorCode, NodusError, Problem
@@ -38,8 +38,7 @@ _START_NAME = "scheduler.start"
 """In the state folder: locked by whoever is just starting a scheduler, with what came of the last start."""
 
 
-@dataclass(frozen=True)
-class LocalScheduler:
+class LocalScheduler(Struct, frozen=True):
     """The scheduler of one workspace."""
 
     home: Path

@@ -5,8 +5,9 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 CONNECT_SECONDS = 5.0
 _MOST_DIGITS = 20
@@ -29,8 +30,7 @@ class TooLargeError(Exception):
     """An answer is larger than any that is asked for: another try would be the same again."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is asked."""
 
     method: str

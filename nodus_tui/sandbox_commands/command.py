@@ -6,9 +6,10 @@ It asks on for output until the end, feeds input at the command's pace, and know
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from typing import Any, cast
 from uuid import uuid4
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -93,8 +94,7 @@ class Command:
                 raise
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a command ended that was run to its end."""
 
     end: ExecEnd

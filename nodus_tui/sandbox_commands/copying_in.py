@@ -10,9 +10,10 @@ import stat
 import tarfile
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -49,8 +50,7 @@ printf %s "$target"
 """
 
 
-@dataclass(frozen=True)
-class CopiedIn:
+class CopiedIn(Struct, frozen=True):
     """What was copied."""
 
     target: str

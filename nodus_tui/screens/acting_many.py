@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from uuid import uuid4
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -46,8 +47,7 @@ async def _agreed(screen: ViewScreen, plan: many.Plan, verb: str) -> bool:
     return await agreed(screen, plan.question)
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """One action on several."""
 
     done: str

@@ -1,7 +1,6 @@
 """What the views share: crumbs, body, filter, status line, footer; notices; the message for a terminal that is too small."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from typing import ClassVar, TypeVar
@@ -17,6 +16,7 @@ from nodus_tui.screens.copying_text import copy_text
 from nodus_tui.screens.room import ROOMY_HEIGHT, small_words, too_small
 from nodus_tui.screens.services import Services
 from nodus_tui.text import cut_middle, safe_text
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, line_width, muted, strong
 from nodus_tui.view_state.crumbs import fitting_crumbs
 from nodus_tui.view_state.figures import age_text, clock_text

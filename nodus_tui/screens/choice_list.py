@@ -1,10 +1,10 @@
 """A dialog with a list to choose one of: what is typed narrows it. It knows words and their help, not what they are for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -20,8 +20,7 @@ from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_entry import TextEntry
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One thing to choose."""
 
     id: str

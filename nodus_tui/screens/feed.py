@@ -9,10 +9,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend, Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -41,8 +42,7 @@ SLICE = 25
 """Events that are folded in one go: a millisecond's work."""
 
 
-@dataclass(frozen=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """How the stream stands."""
 
     state: Literal["connecting", "live", "lost"]

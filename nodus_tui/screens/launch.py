@@ -3,13 +3,13 @@
 import asyncio
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -29,6 +29,7 @@ from nodus_tui.screens.base import ViewScreen, bindings_of
 from nodus_tui.screens.launch_check import Standing, Target, standing_of
 from nodus_tui.screens.services import Services
 from nodus_tui.statistics.case_pace import ASSUMED, CasePace
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line, muted, strong
 from nodus_tui.view_state.columns import Column
 from nodus_tui.view_state.estimates import estimate_lines, estimated_name, estimated_target, existing_lines, fault_count, fault_lines
@@ -45,8 +46,7 @@ from nodus_tui.widgets.text_pane import TextPane
 _MAX_SUGGESTIONS = 200
 
 
-@dataclass(frozen=True)
-class SpecFile:
+class SpecFile(Struct, frozen=True):
     """A file that looks like a spec."""
 
     path: str

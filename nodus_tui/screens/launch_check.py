@@ -1,7 +1,8 @@
 """What a launch would meet in the workspace: what exists already with the same spec, and what this backend would refuse."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -22,8 +23,7 @@ class Target(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What a bundle has that a view shows: groups, sweeps and Sandboxes first, for jobs beside them serve them."""
 
     new: tuple[Target, ...] = ()

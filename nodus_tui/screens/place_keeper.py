@@ -1,11 +1,11 @@
 """Keeps where a person is, while they are there: a console that is killed, or loses its machine, opens there again all the same."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from nodus_tui.last_places import LastPlaces, Place
 from nodus_tui.screens.base import ViewScreen
 from nodus_tui.screens.table_screen import RowsScreen
+from nodus_tui.values import replace
 from nodus_tui.view_state.views import View, destination
 
 PARENTS = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.backend import Backend, Linked, LinkState
 from nodus_tui.contract.playback import Playback, Recorded, Replayed
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from nodus_tui.screens.environments_desk import EnvironmentsDesk
 
 
-@dataclass(frozen=True)
-class Services:
+class Services(Struct, frozen=True, dict=True):
     """One for all screens of an app."""
 
     backend: Backend

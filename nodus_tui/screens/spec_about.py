@@ -1,6 +1,6 @@
 """What stands below the text of a spec: the problem of its line, what can be typed there, and the field that is under the cursor."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from nodus_tui.authoring.completion import Names, Proposal, help_at, proposals
 from nodus_tui.authoring.outline import Outline
@@ -14,8 +14,7 @@ LONG = 256 * 1024
 LONG_WORDS = "long text: nothing is completed or estimated as you type"
 
 
-@dataclass(frozen=True)
-class About:
+class About(Struct, frozen=True):
     """What is under the cursor."""
 
     path: str = ""

@@ -5,7 +5,6 @@ Reading the text and asking the workspace go on beside the keys; what was found 
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +26,7 @@ from nodus_tui.screens.own_editor import edit_file
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.spec_about import LONG, About, about_at, about_lines, long_lines
 from nodus_tui.screens.spec_keeping import Keeping
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.proposals import Question

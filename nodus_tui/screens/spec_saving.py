@@ -1,13 +1,13 @@
 """Saving what the editor of a spec has, and leaving it: no file is overwritten that is another by now, and no text goes unasked."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodus_tui.authoring.places import place_words
 from nodus_tui.authoring.text_file import NO_FILE, ChangedOnDiskError, NoFileError, Stamp, TextFileError, read_text, stamp_of, write_text
 from nodus_tui.screens.choice_list import Choice, ChoiceList
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Tone, line
 from nodus_tui.view_state.proposals import Question
 from nodus_tui.widgets.dialogs import ConfirmDialog, PromptDialog

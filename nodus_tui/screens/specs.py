@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,6 +21,7 @@ from nodus_tui.screens.own_editor import edit_file
 from nodus_tui.screens.services import Services
 from nodus_tui.screens.table_screen import TableScreen
 from nodus_tui.screens.text_dialog import TextDialog
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Tone, line, muted
 from nodus_tui.view_state.key_actions import View
 from nodus_tui.view_state.spec_files import SpecFiles, SpecRow, spec_facts

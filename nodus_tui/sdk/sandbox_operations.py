@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.backend import Backend, Query
@@ -22,8 +23,7 @@ from nodus_tui.sdk.operations import act, apply
 User = Literal["agent", "root"]
 
 
-@dataclass(frozen=True)
-class Executed:
+class Executed(Struct, frozen=True):
     """How a command ended. What it wrote is data: a terminal would obey it."""
 
     exit_code: int | None

@@ -1,10 +1,10 @@
 """What the Python interface gives: statuses and results whose fields are attributes, and readable by their documented names as well."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import overload
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from nodus_tui.contract.base import ContractModel
@@ -101,8 +101,7 @@ class Results(Sequence[Case]):
         return iter(self._cases)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What became of one input of a group without evaluation."""
 
     input_id: str

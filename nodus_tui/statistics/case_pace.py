@@ -1,17 +1,17 @@
 """How long a case takes where nobody said: as it took in groups of the same agent and environment, else an assumption. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.agent_group import AgentGroup
 
 _LEAST_MINUTES = Decimal("0.01")
 
 
-@dataclass(frozen=True)
-class CasePace:
+class CasePace(Struct, frozen=True):
     """Minutes a case, and what they rest on."""
 
     minutes: Decimal

@@ -5,8 +5,9 @@ A slice that MIG makes of a device is another thing than the device: it is named
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 ANY_DEVICE = "GPU"
 """The name under which any whole device may be asked for, whatever its maker calls it."""
@@ -24,8 +25,7 @@ _SXM = frozenset({"h100", "h200", "h800", "h20", "b100", "b200", "b300"})
 """Whose driver name has no word for that form."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     words: frozenset[str]
     """What makes the model: `rtx` and `4090`."""
     variants: frozenset[str]

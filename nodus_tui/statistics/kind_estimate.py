@@ -1,10 +1,11 @@
 """Estimates of the kinds beside AgentGroup: Sandbox, Job, TrainingJob and Sweep. Pure; money is exact."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.estimates import KindEstimate
@@ -21,8 +22,7 @@ from nodus_tui.statistics.notes import dollars, slice_notes
 from nodus_tui.statistics.planning import time_charge
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredSpeed:
+class MeasuredSpeed(Struct, frozen=True):
     """How fast a TrainingJob scored on some hardware here."""
 
     seconds_per_task: Decimal

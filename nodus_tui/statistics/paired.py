@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.statistics.intervals import UPPER_TAIL_95, Z95, Interval
 from nodus_tui.statistics.pass_rate import FEW_TASKS
@@ -10,8 +11,7 @@ from nodus_tui.statistics.quantiles import student_t_quantile
 from nodus_tui.statistics.standard_errors import clt_standard_error, mean, sample_variance
 
 
-@dataclass(frozen=True)
-class PairedComparison:
+class PairedComparison(Struct, frozen=True):
     """How A differs from B on the tasks that both answered. Figures are fractions; differences are A − B."""
 
     tasks: int

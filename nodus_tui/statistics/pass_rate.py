@@ -5,8 +5,9 @@ Only scored answers come in here: an answer without a verdict that counts is not
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nodus_tui.statistics.intervals import UPPER_TAIL_95, Z95, Interval, symmetric_interval, wilson_interval
 from nodus_tui.statistics.quantiles import student_t_quantile
@@ -46,8 +47,7 @@ class IntervalMethod(StrEnum):
     """Wilson's score interval at the effective number of answers, p(1−p) ÷ SE²; at the number of tasks where no two tasks differ."""
 
 
-@dataclass(frozen=True)
-class PassRateSummary:
+class PassRateSummary(Struct, frozen=True):
     """A pass rate and everything that must stand beside it. Rates are fractions, 0 to 1."""
 
     pass_rate: float | None
@@ -68,8 +68,7 @@ class PassRateSummary:
     """The pass rate if every unscored case were right."""
 
 
-@dataclass(frozen=True)
-class TaskCount:
+class TaskCount(Struct, frozen=True):
     """The scored answers of one task."""
 
     answers: int

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import cent_text
 from nodus_tui.statistics.intervals import Z95
@@ -23,8 +24,7 @@ def variance_factor(repetitions: int) -> float:
     return (1 + 2 / repetitions) / 3
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """One way of sharing a number of cases, measured against as many tasks answered once each."""
 
     tasks: int
@@ -55,8 +55,7 @@ def expected_half_width(tasks: int, repetitions: int = 1, rate: float = 0.5) -> 
     return Z95 * math.sqrt(rate * (1 - rate) * variance_factor(repetitions) / tasks)
 
 
-@dataclass(frozen=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """The variances that a paired comparison of two agents meets (Miller 2024, section 5)."""
 
     difference_variance: float

@@ -6,15 +6,15 @@ what it did not spend. Seconds count from now; money is whole nano-dollars.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 LEAST_SECONDS = 0.001
 """What a run is taken to last at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLoad:
+class RunLoad(Struct, frozen=True):
     """One run, as far as a forecast goes by it."""
 
     cap: int
@@ -25,8 +25,7 @@ class RunLoad:
     """For how long it has held its slot; nothing for one that waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLoad:
+class GroupLoad(Struct, frozen=True):
     """What a group has to do and with what."""
 
     going: tuple[RunLoad, ...]
@@ -45,8 +44,7 @@ class GroupLoad:
         return sum(run.cap for run in self.going)
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What is to be expected under one `maxActive`."""
 
     max_active: int

@@ -1,13 +1,13 @@
 """From the scored cases of a group to its pass rate, in one pass, for a backend that asks after every verdict. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.statistics.pass_rate import PassRateSummary, TaskCount, summary_of_counts
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredCase:
+class ScoredCase(Struct, frozen=True):
     """One case with a verdict that counts: Correct, Incorrect or InvalidOutput. An unscored case must not become one."""
 
     task_id: str

@@ -5,8 +5,9 @@ Pure arithmetic over scores; knows nothing of verdicts. docs/statistics.md says 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class ClusterEstimator(StrEnum):
@@ -74,8 +75,7 @@ def clustered_standard_error(clusters: Sequence[Sequence[float]], estimator: Clu
     return math.sqrt(max(0.0, variance))
 
 
-@dataclass(frozen=True)
-class VarianceComponents:
+class VarianceComponents(Struct, frozen=True):
     """Where the spread of repeated answers comes from. With K answers a task the variance of a task's mean is between + within ÷ K."""
 
     within: float

@@ -1,8 +1,9 @@
 """What a budget that blocks keeps from going on: groups, jobs, sweeps and Sandboxes in its scope that were refused for a budget. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.budget import Budget
@@ -19,8 +20,7 @@ _WORDS = {"AgentGroup": "group", "Job": "job", "TrainingJob": "job", "Sweep": "s
 Holdable = AgentGroup | Job | TrainingJob | Sweep | Sandbox
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """One thing that a budget stopped, or does not let begin."""
 
     word: str

@@ -1,9 +1,9 @@
 """A higher limit of a budget: what a typed one comes to, the question in numbers before it is applied, and the document that is. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from nodus_tui.contract.money import display_usd, exact_usd, parse_usd, usd_text
@@ -20,8 +20,7 @@ from nodus_tui.view_state.figures import short_usd
 from nodus_tui.view_state.proposals import Question
 
 
-@dataclass(frozen=True)
-class Release:
+class Release(Struct, frozen=True):
     """What a higher limit of a budget lets go on."""
 
     goes_on: tuple[Held, ...]

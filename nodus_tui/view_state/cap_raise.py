@@ -1,8 +1,9 @@
 """One new cap for many at once: what it would do, in numbers, before a person says yes. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd, enough_text, enough_usd, exact_usd
 from nodus_tui.contract.phases import GroupPhase
@@ -20,8 +21,7 @@ from nodus_tui.view_state.run_columns import run_status
 _SUPERSEDED = "Each run ends as superseded; a new one goes on from its paid conversation with the new cap."
 
 
-@dataclass(frozen=True)
-class Capped:
+class Capped(Struct, frozen=True):
     """Something whose cap can be raised."""
 
     name: str
@@ -38,8 +38,7 @@ class Capped:
         return max(Decimal(0), cap - self.spent - self.held)
 
 
-@dataclass(frozen=True)
-class CapRaise:
+class CapRaise(Struct, frozen=True):
     """One new cap for many."""
 
     what: str

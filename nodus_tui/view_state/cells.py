@@ -1,8 +1,9 @@
 """The smallest things a screen shows: spans of text with a tone. A tone says what a text means; the theme says how that looks."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nodus_tui.text import cut, cut_middle, safe_text, width_of
 
@@ -25,8 +26,7 @@ class Tone(StrEnum):
     """The empty part of a bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of a line."""
 
     text: str

@@ -1,14 +1,16 @@
 """Columns: what a table can show of its items, and which of them fit a width."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
 from nodus_tui.text import ELLIPSIS
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, cut_line, cut_line_middle, line, line_width, safe_line
 
 Item = TypeVar("Item")
@@ -28,8 +30,7 @@ class Measure(StrEnum):
     """0 to 1."""
 
 
-@dataclass(frozen=True)
-class Column(Generic[Item]):
+class Column(Struct, Generic[Item], frozen=True):
     """One thing that a table shows of each item."""
 
     key: str
@@ -103,8 +104,7 @@ class Column(Generic[Item]):
         return cut_line_middle(shown, width) if self.middle else cut_line(shown, width)
 
 
-@dataclass(frozen=True)
-class Placed(Generic[Item]):
+class Placed(Struct, Generic[Item], frozen=True):
     """A column with the width that it got."""
 
     column: Column[Item]

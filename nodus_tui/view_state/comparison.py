@@ -2,15 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.results import CaseResult, GroupResults, PairedDifference
 from nodus_tui.statistics.comparing import compared_groups, means_of_group
 from nodus_tui.statistics.format import rate_text_of
+from nodus_tui.values import replace
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
@@ -24,8 +26,7 @@ from nodus_tui.view_state.rows import Rows
 from nodus_tui.view_state.sweep_comparing import difference_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What one group answered to a task; no cases where it was not asked."""
 
     cases: tuple[CaseResult, ...] = ()
@@ -44,8 +45,7 @@ class Answers:
         return sum((case.cost_usd for case in self.cases), Decimal(0))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTask:
+class ComparedTask(Struct, frozen=True):
     """One task in both groups."""
 
     task_id: str

@@ -1,7 +1,8 @@
 """Deleting what has ended: whether it can be, and what would be gone, in numbers. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.job import Job
@@ -21,8 +22,7 @@ Deletable = AgentGroup | AnyJob | Sweep | Sandbox
 _WORDS = {"AgentGroup": "group", "Job": "job", "TrainingJob": "job", "Sweep": "sweep", "Sandbox": "sandbox"}
 
 
-@dataclass(frozen=True)
-class _Gone:
+class _Gone(Struct, frozen=True):
     """What goes with some of them, counted."""
 
     count: int

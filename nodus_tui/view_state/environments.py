@@ -1,14 +1,16 @@
 """All environments: those that come with the backend and those that were applied, how each is graded, who uses it, its last gold check."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend_info import BackendInfo, EnvironmentFact
 from nodus_tui.contract.environment_check import GoldCase, GoldRecord
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.environment import Environment, GraderBase, ProgramGrader, PytestGrader
 from nodus_tui.contract.wording import quoted
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.figures import NOTHING, age_text
@@ -28,8 +30,7 @@ _NOW_SECONDS = 60
 _WEAKER = "weaker: its tests run as the same user as what the agent wrote, which could read them and forge their outcome"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """A gold check that goes on, from this console."""
 
     done: int = 0
@@ -38,8 +39,7 @@ class Check:
     """How many tasks it is going to look at, where that is known."""
 
 
-@dataclass(frozen=True)
-class EnvironmentRow:
+class EnvironmentRow(Struct, frozen=True):
     """One environment, whoever brought it."""
 
     name: str

@@ -3,10 +3,11 @@ text or a measured figure. Pure."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from msgspec import Struct
 
 from nodus_tui.contract.durations import parse_duration
 from nodus_tui.contract.money import parse_usd
@@ -19,8 +20,7 @@ _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
 
 
-@dataclass(frozen=True)
-class Searchable:
+class Searchable(Struct, frozen=True):
     """What of an item the filter looks at."""
 
     texts: tuple[str, ...]
@@ -32,8 +32,7 @@ class Searchable:
     cost: Decimal = Decimal(0)
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """One thing that can be asked by its name."""
 
     value: Callable[[Searchable, Any], object]

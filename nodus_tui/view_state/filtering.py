@@ -9,10 +9,11 @@ turns it round.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import takewhile
 from typing import Any
+
+from msgspec import Struct
 
 from nodus_tui.contract.spec_loading.nearest import nearest
 from nodus_tui.contract.wording import quoted
@@ -43,8 +44,7 @@ class FilterError(ValueError):
         self.at = at
 
 
-@dataclass(frozen=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     field: Field
     compare: str
     words: tuple[str, ...]
@@ -79,8 +79,7 @@ class _Condition:
         return text.startswith(word) if self.field.from_start else word in text
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Conditions that must all hold."""
 
     text: str

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.hardware_view import HISTORY_SAMPLES, DeviceHolder, GpuDevice, GpuProcess, HardwareView, MigDevice
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
@@ -35,8 +36,7 @@ _HOT = 90
 """Percent from which a busy or full device is shown in another tone."""
 
 
-@dataclass(frozen=True)
-class DeviceRow:
+class DeviceRow(Struct, frozen=True):
     """One line of the table: a device, or a slice of one."""
 
     device: GpuDevice
@@ -60,8 +60,7 @@ class DeviceRow:
         return self.device.notes if self.leaf is None else self.leaf.notes
 
 
-@dataclass(frozen=True)
-class ProcessRow:
+class ProcessRow(Struct, frozen=True):
     """A process on a device."""
 
     place: str
@@ -69,8 +68,7 @@ class ProcessRow:
     process: GpuProcess
 
 
-@dataclass
-class HardwareState:
+class HardwareState(Struct):
     """The last look, and the samples before it."""
 
     view: HardwareView | None = None

@@ -4,9 +4,10 @@ Its results.json comes from a process that others wrote: what is not of the expe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import CaseState, Verdict
@@ -25,8 +26,7 @@ from nodus_tui.view_state.result_cases import sign_of
 from nodus_tui.view_state.rows import Rows
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
+class ScoreRow(Struct, frozen=True):
     """One metric of one benchmark task."""
 
     place: int
@@ -35,8 +35,7 @@ class ScoreRow:
     """Worked examples before each prompt, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedTask:
+class JudgedTask(Struct, frozen=True):
     """One task of an Environment, with the verdict on its answer."""
 
     place: int

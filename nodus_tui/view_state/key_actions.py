@@ -6,8 +6,10 @@ registry of views, and need no method.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct, field
+
+from nodus_tui.values import replace
 from nodus_tui.view_state.key_moves import MOVE_BY_ID, moving
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.views import VIEW_TITLES, Trait, View, destinations, views_with
@@ -49,8 +51,7 @@ _NO_GRID = tuple(view for view in _LIVE if view not in {View.SWEEP, View.TIMELIN
 """Where the keys that move to the left and to the right are free."""
 
 
-@dataclass(frozen=True)
-class KeyAction:
+class KeyAction(Struct, frozen=True):
     """One action. `id` is stable: a user's own key map will name it."""
 
     id: str
@@ -72,8 +73,7 @@ class KeyAction:
     """It moves the showing of a recording: it exists only there."""
 
 
-@dataclass(frozen=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """From where a person looks on, as far as that decides what they can do."""
 
     viewer: bool = False

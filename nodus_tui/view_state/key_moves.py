@@ -1,8 +1,9 @@
 """The keys by which tables and texts move: they have names like actions, so that a person can choose others. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from nodus_tui.view_state.key_names import shown_key
 from nodus_tui.view_state.views import Trait, View, views_with
@@ -14,8 +15,7 @@ _GRIDS = (View.SWEEP, View.RESULTS, View.COMPARISON)
 """Views with cells beside each other."""
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(Struct, frozen=True):
     """One way to move. `id` is stable: a user's own key map names it."""
 
     id: str

@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.spec_loading.finding import Finding
 from nodus_tui.contract.spec_loading.nearest import nearest
@@ -21,8 +22,7 @@ NO_KEY = "<none>"
 _PATH = ("console", "keys")
 
 
-@dataclass(frozen=True)
-class _Owner:
+class _Owner(Struct, frozen=True):
     """What has a key in some views."""
 
     id: str

@@ -1,7 +1,8 @@
 """Bars under each other, each with a label before it and its legend behind it. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted
 from nodus_tui.view_state.figures import segments
@@ -14,8 +15,7 @@ _SHORTEST, _LONGEST = 14, 40
 _GAP = 2
 
 
-@dataclass(frozen=True, slots=True)
-class BarPart:
+class BarPart(Struct, frozen=True):
     """One part of a bar, and what its legend says of it."""
 
     amount: int
@@ -29,8 +29,7 @@ class BarPart:
     """The tone of the words, where it is not that of the bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledBar:
+class LabelledBar(Struct, frozen=True):
     """A bar and its legend. Each part has its own glyph in both, not only its own colour."""
 
     label: str

@@ -5,9 +5,10 @@ What does not fit (has ended, is scored) is left as it is, and the question says
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import RunPhase
@@ -29,8 +30,7 @@ _KINDS_TOLD = 3
 """Kinds of refusals that are told in words; of others only the number."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What an action on many would do."""
 
     names: tuple[str, ...]
@@ -183,8 +183,7 @@ def _more(names: Sequence[str]) -> str:
     return f" and {len(names) - _KINDS_TOLD} more" if len(names) > _KINDS_TOLD else ""
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """One of many that was not done, and why."""
 
     name: str

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from nodus_tui.text import safe_text, wrap
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted
@@ -21,8 +22,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 PieceKind = Literal["markdown", "text", "code"]
 
 
-@dataclass(frozen=True)
-class MarkdownPiece:
+class MarkdownPiece(Struct, frozen=True):
     """A part of a message."""
 
     kind: PieceKind

@@ -4,8 +4,9 @@ One meaning everywhere: spent is what models cost so far, going runs included; r
 what nobody has claimed. The three add up to the cap.
 """
 
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import GroupMoney
@@ -19,8 +20,7 @@ UNCONFIRMED = Span(" u", Tone.MARK)
 """The mark behind an amount of which a part is charged at its worst case."""
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyParts:
+class MoneyParts(Struct, frozen=True):
     """The parts of a group's cap."""
 
     spent: Decimal

@@ -1,8 +1,9 @@
 """What is told when something happens that a person waits for: one sentence each, with the figures that decide what to do next. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase, Verdict
@@ -44,8 +45,7 @@ REFUSED = Sign("!", "Refused", Tone.BAD)
 """The outcome of what a person asked for."""
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One thing that happened."""
 
     number: int
@@ -67,8 +67,7 @@ class Notice:
         return line(Span(f"{self.glyph} {self.text}", self.tone))
 
 
-@dataclass(frozen=True)
-class Happening:
+class Happening(Struct, frozen=True):
     """A sentence with its sign, before anybody was told."""
 
     sign: Sign

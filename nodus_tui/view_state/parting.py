@@ -1,15 +1,15 @@
 """Whose work it is that the console shows, and what becomes of it when the person leaves, in words. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from nodus_tui.contract.backend_info import BackendInfo
 from nodus_tui.text import safe_text
 
 
-@dataclass(frozen=True)
-class Going:
+class Going(Struct, frozen=True):
     """What is at work, by name."""
 
     work: tuple[str, ...]

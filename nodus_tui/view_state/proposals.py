@@ -1,8 +1,9 @@
 """What an action will do, in numbers, before a person says yes; and the new cap that is proposed to them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import MAX_USD, display_usd, enough_text, enough_usd, exact_usd, parse_usd, usd_text
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
@@ -36,8 +37,7 @@ TYPE_COUNT_FROM = 10
 """Ending this many runs at once asks for their number to be typed, so that no slip of a finger does it."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a dialog asks."""
 
     title: str

@@ -6,7 +6,6 @@ the same are told in one row behind the first few. That row unfolds.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from nodus_tui.contract.resources.meta import Resource
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.statistics.queueing import forecast
+from nodus_tui.values import replace
 from nodus_tui.view_state.any_job import AnyJob
 from nodus_tui.view_state.budget_holds import frees_at
 from nodus_tui.view_state.campaigns import status_of

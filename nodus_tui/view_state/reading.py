@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.agent_run import Transcript
 from nodus_tui.view_state.cells import Line, Span, Tone, plain, safe_line
@@ -21,8 +22,7 @@ HEAD = -1
 """Stands for a part's first line among its pieces."""
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A place where what is searched for stands."""
 
     part: int

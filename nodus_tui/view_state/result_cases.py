@@ -1,8 +1,9 @@
 """One row of the results: a task with the answers to it, one for each repetition; how each stands as a glyph and a letter. Pure."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import CaseState, Reason, Verdict, case_state
 from nodus_tui.contract.resources.agent_group import Coverage
@@ -38,8 +39,7 @@ _MANY = 8
 """Repetitions from which on the answers need not all be seen in the narrowest table: their counts take their place."""
 
 
-@dataclass(frozen=True)
-class TaskRate:
+class TaskRate(Struct, frozen=True):
     """The pass rate of one task over its repetitions."""
 
     pass_rate: float | None
@@ -48,8 +48,7 @@ class TaskRate:
     coverage: Coverage
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCases:
+class TaskCases(Struct, frozen=True):
     """One task and the runs that stand for its cases now. What they come to is counted once: a group may have ten thousand."""
 
     task_id: str

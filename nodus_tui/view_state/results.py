@@ -1,7 +1,8 @@
 """The results view: a group's tasks with the answers to them, kept true by the events of its runs, and what they come to together."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.money import display_usd
@@ -11,6 +12,7 @@ from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.coverage import cost_each_words, unscored_words, why_unscored
 from nodus_tui.statistics.format import interval_words, pass_rate_text
 from nodus_tui.statistics.pass_rate import PassRateSummary, summary_of_counts
+from nodus_tui.values import replace
 from nodus_tui.view_state.campaigns import group_title, group_why, status_of
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import clock_text, percent_text, reward_text, short_usd
@@ -26,8 +28,7 @@ _LABEL = 9
 """Cells of the labels before the figures, two spaces behind the longest."""
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """What the answers of a group come to together."""
 
     summary: PassRateSummary

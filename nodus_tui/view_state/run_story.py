@@ -1,8 +1,9 @@
 """What a run did when, as a timeline shows it: stretches with their ends, their signs, and how it ended. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, RunActivity
@@ -23,8 +24,7 @@ STORY_SIGNS: dict[RunActivity, Sign] = {
 """Each has a glyph of its own, in ASCII too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a run did from a moment to another."""
 
     activity: RunActivity

@@ -1,8 +1,9 @@
 """Where a run's time went: queue, preparation, model, rate limit, tools, grading, as a bar with its figures. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun, RunActivity, Transcript
@@ -17,8 +18,7 @@ _LEAST = 0.05
 """Seconds below which a part is not told beside others."""
 
 
-@dataclass(frozen=True)
-class TimeKind:
+class TimeKind(Struct, frozen=True):
     """What a run spends time with."""
 
     name: str
@@ -52,8 +52,7 @@ _BY_ACTIVITY: dict[RunActivity, TimeKind] = {
 _RATE_LIMITS = frozenset({Reason.RATE_LIMITED, Reason.RETRYING})
 
 
-@dataclass(frozen=True)
-class TimePart:
+class TimePart(Struct, frozen=True):
     """So many seconds of one kind."""
 
     kind: TimeKind

@@ -1,8 +1,9 @@
 """The sandboxes that run on the backend's machine for runs, graders and jobs: folded from one look after another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.sandboxes import SandboxFact
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
@@ -75,8 +76,7 @@ COLUMNS: tuple[Column[SandboxFact], ...] = (
 )
 
 
-@dataclass
-class RunningSandboxes:
+class RunningSandboxes(Struct):
     """The last look."""
 
     rows: Rows[SandboxFact] = field(default_factory=lambda: Rows(COLUMNS, sort="age", descending=True))

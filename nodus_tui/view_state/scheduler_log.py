@@ -1,8 +1,9 @@
 """The scheduler as its view shows it: facts from one look after another, and its log by lines, levels, words. Foreign text throughout."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.scheduler_view import LoopLag, SchedulerFacts, SchedulerView
 from nodus_tui.text import safe_text
@@ -25,8 +26,7 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 """Milliseconds: a lag is told as the next of these, so that it changes where it means something."""
 
 
-@dataclass(frozen=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One line. What follows a record without a head of its own, such as a traceback, has its level."""
 
     text: str

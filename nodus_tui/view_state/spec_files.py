@@ -1,12 +1,14 @@
 """The specs view: the files of a folder and the examples, what is in each, whether it is valid, and how it stands to what is applied."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct
+
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.outcomes import AppliedDocument
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted, strong
 from nodus_tui.view_state.columns import Column, Measure
 from nodus_tui.view_state.estimates import fault_lines
@@ -33,8 +35,7 @@ _ORDER = {
 }
 
 
-@dataclass(frozen=True)
-class SpecRow:
+class SpecRow(Struct, frozen=True):
     """One file."""
 
     path: str

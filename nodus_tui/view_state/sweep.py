@@ -1,7 +1,8 @@
 """One sweep: its cells by name, kept true by the events of the sweep and of its groups and jobs, and the grid that two axes make."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.events import Event
 from nodus_tui.contract.phases import GroupPhase
@@ -17,8 +18,7 @@ COMPARED = 2
 """Cells that are compared, so that as many can be marked."""
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Two axes across each other. A place is (row, column), from 0."""
 
     rows: SweepAxis

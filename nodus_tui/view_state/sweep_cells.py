@@ -1,9 +1,10 @@
 """One cell of a sweep as it stands now: what the sweep says of it, with the live figures of its group or job; its columns and its facts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.phases import GroupPhase
@@ -33,8 +34,7 @@ _LEAST_AXIS, _MOST_AXIS = 4, 24
 """Cells of the screen that a column of an axis has."""
 
 
-@dataclass(frozen=True)
-class _Scored:
+class _Scored(Struct, frozen=True):
     """The pass rate of a TrainingJob that scored an Environment."""
 
     pass_rate: float | None
@@ -51,8 +51,7 @@ class _Scored:
         return cls(rate.value, rate.standard_error, rate.ci95, Coverage(scored=rate.samples, total=total))
 
 
-@dataclass(frozen=True)
-class CellNow:
+class CellNow(Struct, frozen=True):
     """A cell with what is known of its group or job at the moment."""
 
     cell: SweepCell

@@ -1,7 +1,8 @@
 """How the grid of a sweep is laid out: how wide its cells are, how many of them fit beside each other, and what stands in each."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.sweep import scalar_text
 from nodus_tui.contract.sweep_results import SweepAxis
@@ -23,8 +24,7 @@ _LEAST_TEXT, _MOST_TEXT = 18, 40
 _LEAST_LABEL, _MOST_LABEL = 6, 16
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Widths in cells of the screen."""
 
     label: int

@@ -1,7 +1,6 @@
 """The timeline of a group: a row for each run, with what it did when on one axis of the wall clock. Rows follow the group's own state."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -20,8 +19,7 @@ _LEAST_TIME, _WANTED_TIME = 24, 50
 _GROWS = 1000
 
 
-@dataclass(frozen=True)
-class TimeColumn(Column[AgentRun]):
+class TimeColumn(Column[AgentRun], frozen=True):
     """The column that is the timeline itself: it shows as much as it is wide."""
 
     window: TimeWindow | None = None

@@ -1,7 +1,8 @@
 """Tool calls and their results in words: what a call asks for in one line and in full, how it came out. All of it is foreign text."""
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nodus_tui.contract.resources.agent_run import ToolCallRecord, ToolResultRecord
 from nodus_tui.text import safe_text
@@ -22,8 +23,7 @@ _LEAST_GIST = 12
 """Cells that are left for it beside how a call came out."""
 
 
-@dataclass(frozen=True)
-class CallWords:
+class CallWords(Struct, frozen=True):
     """What a call asks for."""
 
     gist: str
@@ -32,8 +32,7 @@ class CallWords:
     """The other arguments by name."""
 
 
-@dataclass(frozen=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A call with its result, as far as there are both."""
 
     call: ToolCallRecord | None

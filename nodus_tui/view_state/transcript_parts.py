@@ -4,12 +4,12 @@ What a part shows is pieces of text (lazy_text.py), so that only what is on the 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
 
 from nodus_tui.contract.phases import CallState
 from nodus_tui.contract.resources.agent_run import CallRecord, ToolCallRecord, ToolResultRecord, Transcript, TranscriptTurn
+from nodus_tui.values import Quiet
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted, strong
 from nodus_tui.view_state.figures import count_text, exact_span_text, seconds_between, short_usd
 from nodus_tui.view_state.lazy_text import Piece, cut_text
@@ -26,8 +26,7 @@ Known = dict[str, tuple[tuple[object, ...], "Part"]]
 """Parts by their keys, each with what it was made of: the same is not made again."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Quiet, frozen=True):
     """One of them."""
 
     key: str
@@ -37,7 +36,7 @@ class Part:
     """What is copied of it, as it was written."""
     head: Line
     """The first line of a message."""
-    body: Sequence[Piece] = field(repr=False)
+    body: Sequence[Piece]
     """What it says; of a tool call, what it shows while it is unfolded."""
     use: ToolUse | None = None
     """The tool call that it is."""

@@ -10,8 +10,9 @@ What only one view can do is an action of its own in `key_actions.py`. The scree
 table of items, else a `ViewScreen` (screens/base.py). CONTRIBUTING.md has the steps in order.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class View(StrEnum):
@@ -60,8 +61,7 @@ class Trait(StrEnum):
     """Several of its rows can be picked, for one action on all of them."""
 
 
-@dataclass(frozen=True)
-class ViewEntry:
+class ViewEntry(Struct, frozen=True):
     """One view, as the registry has it."""
 
     view: View

@@ -1,16 +1,18 @@
 """One that waits: who, for what, since when, until when. Made from runs, groups, jobs, Sandboxes and sweeps alike. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, UntilKind
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.values import replace
 from nodus_tui.view_state.any_job import AnyJob, job_status
 from nodus_tui.view_state.boxes import box_status
 from nodus_tui.view_state.campaigns import status_of
@@ -23,8 +25,7 @@ WhenKind = Literal["Exact", "About", "AtLatest", "Forecast", "Unknown", "ByHand"
 """How a wait ends: as a backend told (`UntilKind`), by a forecast of the console's own, nobody knows when, or when a person acts."""
 
 
-@dataclass(frozen=True, slots=True)
-class When:
+class When(Struct, frozen=True):
     """The end of a wait."""
 
     kind: WhenKind
@@ -43,8 +44,7 @@ _UNKNOWN_ORDER, _BY_HAND_ORDER = 1e11, 2e11
 UNKNOWN, BY_HAND = When("Unknown"), When("ByHand")
 
 
-@dataclass(frozen=True, slots=True)
-class Waiter:
+class Waiter(Struct, frozen=True):
     """One row of the queue, or several of one group and reason that are told in one."""
 
     key: str

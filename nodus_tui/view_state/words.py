@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, line
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from nodus_tui.contract.resources.sandbox import SandboxPhase
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """How a state is told. The glyph takes one cell in every terminal."""
 
     glyph: str

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 Role = Literal["viewer", "operator"]
 
 
-@dataclass(frozen=True)
-class Visitor:
+class Visitor(Struct, frozen=True):
     """Whoever has a key."""
 
     name: str

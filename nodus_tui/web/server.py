@@ -6,11 +6,11 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
 from aiohttp import WSCloseCode, WSMsgType, web
+from msgspec import Struct, field
 
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.web.access import PROTOCOL, Identify, Visitor, key_of_header, key_of_protocols, origin_allowed, terminal_size
@@ -60,8 +60,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class WebOptions:
+class WebOptions(Struct, frozen=True):
     """Where consoles are served, to whom, and which."""
 
     host: str

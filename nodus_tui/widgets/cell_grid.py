@@ -1,9 +1,9 @@
 """The grid of a sweep: cells of two lines in rows and columns, one of them selected; only lines that read otherwise are painted again."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
@@ -21,8 +21,7 @@ from nodus_tui.view_state.sweep_grid import CELL_LINES, HEAD_LINES, MARGIN, Layo
 from nodus_tui.widgets.paint import ground_of, paint_of
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A part of a line of the screen."""
 
     spans: Line

@@ -1,9 +1,9 @@
 """Dialogs: a question with Cancel chosen at first, a question for one text, and the list of all keys."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -109,8 +109,7 @@ class ConfirmDialog(AskingScreen[bool]):
         self.dismiss(result=False)
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """A choice of two beside a text: what holds now, and what Tab would change."""
 
     off: tuple[str, str]

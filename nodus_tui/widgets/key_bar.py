@@ -1,7 +1,8 @@
 """The footer: the keys that work here, made from the list of actions, as many as the width holds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from nodus_tui.view_state.cells import Line, Span, hint, line_width, muted
 from nodus_tui.view_state.key_actions import USUAL, KeyAction, Situation, View, actions_of, opened_view
@@ -13,8 +14,7 @@ _BACK = "back"
 """It has its place at any width as well, but stands where the list of actions has it."""
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a view offers at the moment."""
 
     now: frozenset[str] = frozenset()

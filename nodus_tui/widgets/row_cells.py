@@ -1,9 +1,10 @@
 """What the rows of a table say, made once and kept while it cannot read otherwise. It knows columns, and no widget."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic
+
+from msgspec import Struct
 
 from nodus_tui.decimal_point import behind_the_point
 from nodus_tui.view_state.cells import Line, Span, line_width, plain
@@ -13,8 +14,7 @@ _MOST_KEPT = 500
 """Rows whose cells are kept: more than any terminal shows."""
 
 
-@dataclass(slots=True)
-class _Made(Generic[Item]):
+class _Made(Struct, Generic[Item]):
     """The cells of a row, and what they were made of."""
 
     item: Item

@@ -1,7 +1,5 @@
 """A person's own keys in the running console: they act, and every place that names keys names them."""
 
-from dataclasses import replace
-
 from console_driver import console, press, screen_text
 from console_records import every_kind_of_run, group
 from console_stops import STOPS, go_to
@@ -12,6 +10,7 @@ from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.screens.campaigns import CampaignsScreen
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.palette import Palette
+from nodus_tui.values import replace
 from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay, PromptDialog
 
 OWN = ConsoleSettings.model_validate(

@@ -1,6 +1,5 @@
 """A backend in another process: how old the data is while the link is broken, and what leaving says."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.backend import Linked, LinkState
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.values import replace
 from nodus_tui.view_state.run_columns import run_status
 
 

@@ -1,6 +1,5 @@
 """From a few answers to verdicts, by keys, on the embedded backend: real store, scheduler and graders; only the model is simulated."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.spec_editor import SpecEditor
 from nodus_tui.screens.spec_form import SpecForm
 from nodus_tui.screens.specs import SpecsScreen
+from nodus_tui.values import replace
 
 
 async def test_author_estimate_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ async def test_a_draft_is_listed_and_offered_when_its_file_cannot_be_read(
         await until(app, pilot, lambda: "draft agent.yaml" in screen_text(app))
         await press(app, pilot, "enter")
         await until(app, pilot, lambda: isinstance(app.screen, ChoiceList))
-        assert "can be saved under another name" in " ".join(screen_text(app).split())
+        await until(app, pilot, lambda: "can be saved under another name" in " ".join(screen_text(app).split()))
         await press(app, pilot, "enter")
         await until(app, pilot, lambda: isinstance(app.screen, SpecEditor))
         assert app.screen.editing.true_text == GOOD + "# mine"

@@ -16,6 +16,8 @@ from model_server import ModelServer
 from small_disk import DiskPlace, SmallDisk, small_disk
 
 from local_backend.backend import LocalBackend
+from local_backend.scheduling.endings import StopOrder
+from local_backend.scheduling.group_engine import GroupEngine
 from local_backend.storage.schema import SCHEMA_VERSION
 from nodus_tui.contract.actions import Resume
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -193,6 +195,31 @@ async def test_when_commits_fail_work_stops_and_goes_on_when_they_succeed(place:
     async with place.backend() as backend:
         backend._rooms.space.floor = 0
         await _work_through(backend, place, server, STAND_INS[name])
+
+
+async def test_a_group_that_can_write_no_last_word_is_let_go_of_with_the_connections_to_its_model(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The moment is a stand-in: the disk fails after the group was told to end, and before it has said so."""
+    ended = GroupEngine.shut_down
+
+    async def refused(engine: GroupEngine, order: StopOrder, *, grace_seconds: float) -> None:
+        await ended(engine, order, grace_seconds=grace_seconds)
+        raise NodusError(ErrorCode.UNAVAILABLE, "the disk is full")
+
+    _two_turns(place)
+    server.hold = asyncio.Event()
+    with pytest.raises(NodusError, match="the disk is full"):
+        async with place.backend() as backend:
+            await backend.apply(place.specs(environment(), agent(), group(tasks=4, max_active=2)))
+            await server.until_seen(2)
+            working = backend._owner.working
+            assert working is not None
+            providers = working.scheduler._models._real
+            monkeypatch.setattr(GroupEngine, "shut_down", refused)
+    assert providers is not None
+    assert providers._connections._closed
+    assert not backend._workspace.owned
 
 
 async def test_a_disk_that_is_really_full(tmp_path: Path, server: ModelServer) -> None:

@@ -7,7 +7,7 @@ here beside the books, so that a ceiling is checked against what was really paid
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -18,6 +18,7 @@ from local_backend.storage.records import time_text
 from local_backend.storage.store import Statement, Store
 from nodus_tui.contract.money import usd_from_nano, usd_text
 from nodus_tui.contract.resources.budget import Budget
+from nodus_tui.values import replace
 
 BEGINNING = datetime(2026, 11, 30, 23, 40, tzinfo=UTC)
 """Twenty minutes before a month ends."""

@@ -1,7 +1,6 @@
 """Budgets over months that end and clocks that are set: what was spent counts, and no span of time that is negative gives anything back."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from keeper_world import BEGINNING, World
 
 from local_backend.budgets.book import BudgetBook, Ceiling, Work
 from local_backend.storage.store import Store
+from nodus_tui.values import replace
 
 CENT = 10_000_000
 USD = 100 * CENT

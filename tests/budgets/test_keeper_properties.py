@@ -5,7 +5,6 @@ Stateful, over the real keeper, its book and a real SQLite file; keeper_world.py
 
 import asyncio
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from keeper_world import World, of_stop
 
 from local_backend.budgets.book import Ceiling, Work
 from local_backend.storage.store import Store
+from nodus_tui.values import replace
 
 WORKS = st.sampled_from([Work(), Work("red"), Work("red", (("team", "a"),)), Work(None, (("team", "a"),))])
 CENT = 10_000_000

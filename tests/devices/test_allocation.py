@@ -1,7 +1,5 @@
 """Who gets which device, what the others wait for, and that nobody is passed by: in examples, and over whatever may happen."""
 
-from dataclasses import replace
-
 import pytest
 from device_records import H100, L4, NOW, allocator, device, gets, later, named, request, waits
 from hypothesis import settings
@@ -10,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from local_backend.devices.allocation import Allocator, Elsewhere, Offer, Request, Seen, Waits, refusal
 from local_backend.devices.inventory import GIB
+from nodus_tui.values import replace
 
 
 def test_the_first_name_that_is_free_is_given_and_all_of_one_kind() -> None:

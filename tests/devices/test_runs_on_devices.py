@@ -6,7 +6,6 @@ import os
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
+from nodus_tui.values import replace
 
 pytestmark = pytest.mark.timeout(100)
 SEEN = "echo $CUDA_VISIBLE_DEVICES; ls /dev | grep nvidia; head -c 1 /dev/nvidia0 | od -An -tx1"

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +24,7 @@ from local_backend.jobs.supervising import LaunchError, alive, give_up, launch, 
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import ExtendCap, Kill
 from nodus_tui.contract.money import usd_from_nano
+from nodus_tui.values import replace
 
 pytestmark = pytest.mark.timeout(60)
 GRACE = timedelta(seconds=2)

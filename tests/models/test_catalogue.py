@@ -9,6 +9,7 @@ import pytest
 from local_backend.models.catalogue import CatalogueProblem, ModelCatalogue
 from nodus_tui.contract.configuration import Configuration
 from nodus_tui.contract.errors import ErrorCode
+from nodus_tui.values import fields_of
 
 KEY = "sk-ant-9d1f0c55aa3be7"
 
@@ -77,7 +78,7 @@ class TestKeys:
         model = known.resolve(["haiku"])
         assert known.key_of(model) == KEY
         assert known.key_of(known.resolve(["local"])) is None
-        for shown in (repr(known), repr(model), str(vars(model)), repr(known.facts()), pickle.dumps(model).decode("latin-1")):
+        for shown in (repr(known), repr(model), str(fields_of(model)), repr(known.facts()), pickle.dumps(model).decode("latin-1")):
             assert KEY not in shown
 
     def test_a_public_key_is_not_sent_to_another_address(self) -> None:

@@ -36,6 +36,11 @@ def test_the_built_in_families_are_listed(entry: ModelEntry) -> None:
     assert any(key in row for row in rows)
 
 
+@pytest.mark.parametrize("entry", DEFAULT_FAMILIES, ids=lambda entry: entry.family)
+def test_the_built_in_families_are_what_a_checked_file_would_give(entry: ModelEntry) -> None:
+    assert ModelEntry.model_validate(entry.to_document()) == entry
+
+
 def test_every_field_is_explained() -> None:
     for name in ModelEntry.model_fields:
         assert f"| `{camel_case(name)}` |" in TEXT

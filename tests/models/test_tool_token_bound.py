@@ -7,7 +7,6 @@ import html
 import json
 import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from local_backend.models.providers.sending import arguments_to_send
 from local_backend.models.token_bound import FRAME_TOKENS, MESSAGE_TOKENS, TOOL_TOKENS, TOOLS_TOKENS, LastCall, input_bound
 from local_backend.models.wire import ChatMessage, ModelRequest, ToolCall, ToolDefinition, ToolResult, Usage
+from nodus_tui.values import replace
 
 TOOLS = tools_told.ALL
 SYSTEM = "S"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from local_backend.sandboxes.running import run
 from local_backend.tools.toolbox import Toolbox, ToolOutcome
 from nodus_tui.contract.resources.agent import ToolName
 from nodus_tui.contract.sandboxes import SandboxEngineFact
+from nodus_tui.values import replace
 
 ENGINES = ("bubblewrap", "docker")
 LIMITS = Limits(cpus=1, memory_bytes=256 << 20, pids=64, disk_bytes=64 << 20, open_files=256)

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ from local_backend.sandboxes.docker.engine import connect_docker
 from local_backend.sandboxes.interface import FoundSandbox, Limits, Sandbox, SandboxEngine, SandboxRequest, User
 from local_backend.sandboxes.owner import this_process
 from local_backend.sandboxes.running import Finished, run
+from nodus_tui.values import replace
 
 LIMITS = Limits(cpus=1, memory_bytes=256 << 20, pids=64, disk_bytes=64 << 20, open_files=256)
 PYTHON = ("python3", "-I", "-S", "-c")

@@ -3,7 +3,6 @@
 import os
 import struct
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from local_backend.sandboxes.bubblewrap.seccomp import filter_program
 from local_backend.sandboxes.bubblewrap.users import Users, find_users, weakness
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.sandboxes.owner import this_process
+from nodus_tui.values import replace
 
 ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

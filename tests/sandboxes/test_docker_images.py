@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from docker_engines import PASSWORD, SMALL, Registry, credential_helper, private
 from local_backend.sandboxes.docker.credentials import encoded
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
 from local_backend.sandboxes.interface import SandboxError, SandboxRefusedError, User
+from nodus_tui.values import replace
 
 
 @asynccontextmanager

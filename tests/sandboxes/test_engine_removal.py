@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from local_backend.sandboxes.bubblewrap.records import Records, records_folder
 from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine
 from local_backend.sandboxes.owner import this_process
 from local_backend.sandboxes.reaper import reap, running
+from nodus_tui.values import replace
 
 
 class _Only:

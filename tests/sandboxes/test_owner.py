@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 from local_backend.sandboxes.owner import owner_alive, this_process
+from nodus_tui.values import replace
 
 _TELL = """
 import sys

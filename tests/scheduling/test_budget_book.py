@@ -1,6 +1,5 @@
 """No ceiling of a budget that blocks is passed, whatever order calls, compute, time, months and edits come in."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from local_backend.budgets.book import STOP_SECONDS, BudgetBook, Ceiling, Work, charge
+from nodus_tui.values import replace
 
 NOW = datetime(2026, 11, 30, 23, 50, tzinfo=UTC)
 USD = 1_000_000_000

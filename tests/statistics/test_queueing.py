@@ -1,12 +1,11 @@
 """The forecast of a group's course: what must hold for any load, and some courses that can be counted by hand."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodus_tui.statistics.queueing import GroupLoad, RunLoad, forecast, what_if
+from nodus_tui.values import replace
 
 RUNS = st.builds(RunLoad, cap=st.integers(1, 100), spent=st.integers(0, 1), seconds=st.floats(0, 100))
 LOADS = st.builds(

@@ -1,6 +1,5 @@
 """The queue: who waits for what and until when, in which order, folded into few rows; and what ten thousand waiting runs cost."""
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,6 +15,7 @@ from sweep_records import sweep
 from nodus_tui.contract.events import Snapshot
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_run import AgentRun
+from nodus_tui.values import replace
 from nodus_tui.view_state.boxes import BoxesState
 from nodus_tui.view_state.budgets import BudgetsState
 from nodus_tui.view_state.campaigns import CampaignsState

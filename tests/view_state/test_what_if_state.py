@@ -1,6 +1,5 @@
 """What if: a group under another maxActive, beside the present, from the same records as the group's own view."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +8,7 @@ from console_records import NOW, changed, group, run, snapshot, usd
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.statistics.queueing import forecast
+from nodus_tui.values import replace
 from nodus_tui.view_state.cells import plain
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.what_if import (

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -15,6 +14,7 @@ import pytest
 import nodus_tui.web.process
 import nodus_tui.web.server
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.values import replace
 from nodus_tui.web.access import Visitor
 from nodus_tui.web.connections import Guests
 from nodus_tui.web.server import FAILED, FULL, REVOKED, WebOptions, WebServer, serving_consoles

@@ -5,8 +5,9 @@ Only as much is understood as that needs: continuation lines, comments, ARG and 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 DEFAULT_WORKDIR = "/app"
 """Where the layouts' own images have it; a Dockerfile without WORKDIR is taken to have it from such an image."""
@@ -17,8 +18,7 @@ _PAIR = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"\\]|\\.)*"|'[^']*'|\S*)"
 _FLAG = re.compile(r"^--\S+\s+")
 
 
-@dataclass
-class Dockerfile:
+class Dockerfile(Struct):
     """What was found."""
 
     workdir: str | None = None

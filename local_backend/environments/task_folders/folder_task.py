@@ -2,23 +2,24 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
+
+from msgspec import field
 
 from local_backend.environments.interface import Workbench
 from local_backend.environments.secret_tasks import SecretTask
 from local_backend.environments.task_folders.outcomes import LOGS_FOLDER, OUTPUT_FILE, SOLUTION_FOLDER, TESTS_FOLDER, VERIFIER_FOLDER
 from local_backend.environments.task_folders.trees import FolderFaultError
 from local_backend.environments.trials import Reference, TaskFile, Trial, TrialLimits
+from nodus_tui.values import Quiet
 
 RESERVED = (TESTS_FOLDER, LOGS_FOLDER, SOLUTION_FOLDER)
 _REFERENCE_FOLDER = "/tmp/reference"  # noqa: S108  # In the sandbox: there the grading room puts a solution's files.
 _MIB = 2**20
 
 
-@dataclass(frozen=True)
-class FolderTask:
+class FolderTask(Quiet, frozen=True):
     """One task as its folder has it."""
 
     id: str
@@ -30,13 +31,13 @@ class FolderTask:
     build: str | None
     workdir: str
     agent_seconds: float | None
-    tests: Mapping[str, TaskFile] = field(repr=False)
+    tests: Mapping[str, TaskFile]
     """By path below `/tests`."""
     test_script: str
     """The one that is run, by path below `/tests`."""
     test_seconds: float
     environ: Mapping[str, str]
-    solution: Mapping[str, TaskFile] = field(repr=False)
+    solution: Mapping[str, TaskFile]
     """By path below `/solution`; empty when the task has none."""
     solution_script: str = ""
     solution_environ: Mapping[str, str] = field(default_factory=dict)

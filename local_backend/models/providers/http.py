@@ -11,7 +11,6 @@ environment (see `endpoints.proxy_for`); `.netrc` and cookies are not read.
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -19,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+from msgspec import Struct
 
 from local_backend.models.endpoints import shown_host
 from local_backend.models.providers.foreign_text import one_line
@@ -74,8 +74,7 @@ class Connections:
             self._session = None
 
 
-@dataclass
-class _Progress:
+class _Progress(Struct):
     """How far a request got."""
 
     sent: bool = False
@@ -86,8 +85,7 @@ async def _mark_sent(_session: aiohttp.ClientSession, context: SimpleNamespace, 
     context.trace_request_ctx.sent = True
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where requests go, and what goes with each."""
 
     url: str

@@ -4,7 +4,8 @@ import itertools
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from local_backend.models.providers.foreign_text import without_surrogates
 from local_backend.models.providers.reading import UnreadableAnswerError
@@ -20,8 +21,7 @@ _ID = re.compile(r"[!-~]{1,4096}")
 """Ids that are kept. Some gateways put what they must remember of a call into its id, so they may be long."""
 
 
-@dataclass(frozen=True)
-class RawCall:
+class RawCall(Struct, frozen=True):
     """A call as a server sent it; each field is whatever JSON value stood there."""
 
     id: object

@@ -10,12 +10,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pydantic import JsonValue
 
 from local_backend.models.providers.foreign_text import SURROGATES, without_surrogates
 from local_backend.models.wire import CallOutcome, ChatMessage, ModelCallError, ToolCall, ToolResult
+from nodus_tui.values import replace
 
 UNREADABLE_ARGUMENTS = "unreadable_arguments"
 """The field under which arguments that are no JSON object go back to the model that wrote them."""

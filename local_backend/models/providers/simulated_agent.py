@@ -6,8 +6,8 @@ Which turn it is, it reads from the conversation: the replies that stand in it.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from local_backend.models.wire import ModelRequest, ToolCall, ToolDefinition
@@ -30,8 +30,7 @@ _FIRST_WORDS = "I look at what is there."
 _FILLER: dict[str, JsonValue] = {"string": "nothing", "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """One reply."""
 
     text: str

@@ -8,8 +8,9 @@ import os
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import Limits, SandboxError
 
@@ -20,8 +21,7 @@ _LEAST_QUOTA_US = 1_000
 _REMOVE_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchies:
+class Hierarchies(Struct, frozen=True):
     """Where this machine's groups are made."""
 
     version: int

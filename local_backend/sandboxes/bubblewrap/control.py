@@ -9,15 +9,15 @@ import marshal
 import os
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.sandboxes.bubblewrap.init import ANSWER, REQUEST
 from local_backend.sandboxes.interface import NotBegunError, SandboxGoneError
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A program that was started."""
 
     number: int

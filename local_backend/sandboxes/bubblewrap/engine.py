@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -49,6 +48,7 @@ from local_backend.sandboxes.interface import (
     SandboxRequest,
     device_variables,
 )
+from nodus_tui.values import replace
 
 T = TypeVar("T")
 

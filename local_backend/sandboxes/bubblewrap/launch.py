@@ -20,8 +20,9 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from local_backend.sandboxes.base_image import BaseImage
 from local_backend.sandboxes.bubblewrap import init as init_module
@@ -46,8 +47,7 @@ _OUTER_SECONDS = 5.0
 THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="bubblewrap")
 
 
-@dataclass(slots=True)
-class Started:
+class Started(Struct):
     """The processes of a sandbox that is being started, or runs."""
 
     outer: "subprocess.Popen[bytes]"

@@ -1,6 +1,6 @@
 """Which folders of a sandbox are writable, whose they are, and how large: the same in every engine."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from local_backend.sandboxes.interface import AGENT_HOME, GRADER_FOLDER, SandboxRequest
 
@@ -9,8 +9,7 @@ _TEMPORARY = "/tmp"  # noqa: S108 - of the sandbox.
 _SHARED_MEMORY_MOST = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class WritableFolder:
+class WritableFolder(Struct, frozen=True):
     """One writable folder, a file system in memory of its own."""
 
     path: str

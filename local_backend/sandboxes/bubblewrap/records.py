@@ -13,13 +13,15 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from local_backend.handed_over import known
 from local_backend.sandboxes.interface import Owner, SandboxError
+from nodus_tui.values import fields_of, replace
 
 _SLOTS = 10_000
 _HALF_WRITTEN_SECONDS = 60.0
@@ -29,8 +31,7 @@ _ROOT_FOLDER = Path("/run/nodus-tui/sandboxes")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What is known of one sandbox."""
 
     id: str
@@ -47,7 +48,7 @@ class Record:
     """Its process 1, as the host counts it."""
     init_started: str = ""
     """That process's start time in the kernel's ticks."""
-    slot: int = field(default=-1, compare=False)
+    slot: int = -1
 
 
 class Records:
@@ -115,7 +116,7 @@ class Records:
                     path.unlink()
 
     def _written(self, record: Record) -> Path:
-        values = asdict(record)
+        values = fields_of(record)
         del values["slot"]
         new = self._folder / f".{secrets.token_hex(8)}"
         new.write_text(json.dumps(values), encoding="utf-8")

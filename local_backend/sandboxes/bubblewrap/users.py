@@ -9,9 +9,10 @@ import os
 import pwd
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 AGENT = 1000
 _FIRST_UID = 1_900_000_000
@@ -20,8 +21,7 @@ _FIRST_UID = 1_900_000_000
 _FEWEST_SUBIDS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Users:
+class Users(Struct, frozen=True):
     """How users are mapped here."""
 
     kind: Literal["root", "subids", "single"]

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec import Struct
 
 from local_backend.sandboxes.docker.seccomp import profile
 from local_backend.sandboxes.interface import (
@@ -32,8 +33,7 @@ _PLAIN = re.compile(r"[^:,\x00-\x1f]+")
 _FORBIDDEN = ("/proc", "/sys", "/dev", GRADER_FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
+class ImageFacts(Struct, frozen=True):
     """What is known of an image that is here."""
 
     id: str

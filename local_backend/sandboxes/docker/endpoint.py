@@ -10,16 +10,16 @@ import hashlib
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from local_backend.sandboxes.interface import SandboxError
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where an engine answers: a unix socket, or a host with a port, with or without TLS."""
 
     name: str

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.output import REST_BYTES
@@ -42,8 +43,7 @@ _KILL_SECONDS = 20.0
 _REMOVAL_POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What is known of a sandbox from its start on."""
 
     id: str

@@ -3,10 +3,10 @@
 import asyncio
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from nodus_tui.cli.exits import Exit
 from nodus_tui.cli.failures import say
@@ -27,8 +27,7 @@ STDOUT = "-"
 _PLACES = "write RUN:PATH, job/NAME:PATH, tj/NAME:PATH or sandbox/NAME:PATH, or RUN: for everything"
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """What one side of a copy names."""
 
     kind: str

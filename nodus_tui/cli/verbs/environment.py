@@ -1,7 +1,5 @@
 """`environment`: which ones there are, and the gold check of one."""
 
-from dataclasses import asdict
-
 import click
 
 from nodus_tui.cli.exits import Exit, gravest
@@ -16,6 +14,7 @@ from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.gold_check import KnownEnvironment, check_environment, known_environments
 from nodus_tui.text import safe_text
+from nodus_tui.values import fields_of
 
 
 @click.group("environment")
@@ -29,7 +28,7 @@ def list_environments(output: str) -> int:
     """Each environment with its version, splits and number of tasks."""
     found = with_backend("look", known_environments)
     if output == "json":
-        emit(json_text([{**asdict(each), "splits": list(each.splits)} for each in found]))
+        emit(json_text([{**fields_of(each), "splits": list(each.splits)} for each in found]))
     else:
         emit(table_text(("NAME", "VERSION", "SOURCE", "TASKS", "DESCRIPTION"), [_row(each) for each in found]))
     return Exit.DONE

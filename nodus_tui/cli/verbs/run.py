@@ -1,7 +1,6 @@
 """`run`: apply a spec, wait for its groups, jobs and sweeps, print their results."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
@@ -34,6 +33,7 @@ from nodus_tui.contract.resources.sandbox import Sandbox
 from nodus_tui.contract.resources.sweep import Sweep
 from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.contract.spec_loading.bundle import SpecBundle
+from nodus_tui.values import replace
 
 
 @click.command("run", cls=FilesCommand)

@@ -1,8 +1,9 @@
 """What loading gives: resources, each with the places in its file at which its fields stand."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from nodus_tui.contract.errors import ErrorCode, Fault, NodusError
 from nodus_tui.contract.resources.meta import Resource
@@ -12,8 +13,7 @@ _LONGEST_NAME = 80
 """Characters of one name in a path that is shown, at most."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a file; both count from 1."""
 
     line: int
@@ -32,8 +32,7 @@ def path_text(path: tuple[str | int, ...]) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class LoadedDocument:
+class LoadedDocument(Struct, frozen=True):
     """One resource and where it came from."""
 
     resource: Resource
@@ -69,8 +68,7 @@ class LoadedDocument:
         )
 
 
-@dataclass(frozen=True)
-class SpecBundle:
+class SpecBundle(Struct, frozen=True):
     """All documents of one apply, in order."""
 
     documents: tuple[LoadedDocument, ...]

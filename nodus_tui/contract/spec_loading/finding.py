@@ -1,12 +1,11 @@
 """A fault of a value, before anybody knows where in a file it stands. It knows no reader of files: what only looks at values loads none."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from nodus_tui.contract.spec_loading.paths import Path
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A fault of a value, before it is given its place in the file."""
 
     path: Path

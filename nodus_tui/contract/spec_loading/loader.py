@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.errors import Fault, NodusError
@@ -44,8 +45,7 @@ class _UnknownKind(ContractModel):
     status: object = None
 
 
-@dataclass(frozen=True)
-class SpecSource:
+class SpecSource(Struct, frozen=True):
     """The text of one file, or why there is none."""
 
     file: str
@@ -57,8 +57,7 @@ class SpecSource:
     """Why it could not be read: a sentence that becomes a fault beside those of the other files."""
 
 
-@dataclass(frozen=True)
-class ReadSpecs:
+class ReadSpecs(Struct, frozen=True):
     """What reading spec files gave."""
 
     bundle: SpecBundle
@@ -72,8 +71,7 @@ class ReadSpecs:
         return NodusError.invalid_spec(listed(in_file_order((*self.faults, *more), self.files)))
 
 
-@dataclass(frozen=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """A document on its way to a resource."""
 
     source: SourceDocument
@@ -110,8 +108,7 @@ class _Candidate:
         return _kind(value, source)[0], name if isinstance(name, str) else ""
 
 
-@dataclass(frozen=True)
-class _Readings:
+class _Readings(Struct, frozen=True):
     """What the texts of all files gave, before anything is made of it."""
 
     candidates: tuple[_Candidate, ...]

@@ -5,13 +5,13 @@ It knows the resource classes only through their own field descriptions. What it
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import MinLen
+from msgspec import Struct, field
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -34,8 +34,7 @@ _STAND_INS: dict[object, tuple[object, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Mended:
+class Mended(Struct, frozen=True):
     """A valid resource, not all of which was written."""
 
     resource: Resource
@@ -47,8 +46,7 @@ class _Drop:
     """In the place of a value: take the field out."""
 
 
-@dataclass
-class _Mending:
+class _Mending(Struct):
     model: type[Resource]
     value: object
     tries: Counter[Path] = field(default_factory=Counter)

@@ -1,13 +1,13 @@
 """What a resource class says of the field at a path: its limits, its names, what it expects. Reads pydantic's own field descriptions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
+from msgspec import Struct, field
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -26,8 +26,7 @@ KEY_MARK = "[key]"
 """What pydantic puts at the end of the place of a fault in a mapping's key."""
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """The type at a place, without what is wrapped around it."""
 
     annotation: Any
@@ -97,8 +96,7 @@ class Shape:
         return any(isinstance(each, Gt) for each in _flat(self.metadata))
 
 
-@dataclass
-class Place:
+class Place(Struct):
     """Where a fault lies: its path in the document, without the labels that pydantic adds for unions."""
 
     path: Path

@@ -7,9 +7,9 @@ quotes are text; plain ones are what `resolve_plain` says, and nothing else. Lis
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import yaml
+from msgspec import Struct, field
 
 from nodus_tui.contract.errors import Fault
 from nodus_tui.contract.spec_loading.bundle import Position, path_text
@@ -31,8 +31,7 @@ _BAD_ESCAPE = re.compile(r"\\U(?!0010|000[0-9a-fA-F])[0-9a-fA-F]{8}")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-@dataclass
-class SourceDocument:
+class SourceDocument(Struct):
     """One document as it was written."""
 
     index: int
@@ -55,8 +54,7 @@ class SourceDocument:
     """Of a broken document, the fields that were read whole before it broke."""
 
 
-@dataclass(frozen=True)
-class ReadFile:
+class ReadFile(Struct, frozen=True):
     """Everything that reading a file gave."""
 
     documents: tuple[SourceDocument, ...]
@@ -75,8 +73,7 @@ class _StopReadingError(Exception):
         self.whole_file = whole_file
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Struct):
     """A collection that is being filled. Without a path it is one whose content is thrown away."""
 
     path: Path | None

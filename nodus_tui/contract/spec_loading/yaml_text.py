@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from nodus_tui.contract.spec_loading.bundle import Position
 
@@ -19,12 +18,13 @@ _DOCUMENT_START = re.compile(r"(?:^|(?<=\r))---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _ONLY_VERSION = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)|%YAML[^\r\n]*(?:\r\n|\r|\n|\Z))*\Z")
 
 
-@dataclass(frozen=True)
 class UnreadableTextError(Exception):
     """Why bytes are no text that can be read, and where."""
 
-    message: str
-    position: Position
+    def __init__(self, message: str, position: Position) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
 
 
 class PlacedText:

@@ -14,6 +14,8 @@ from nodus_tui.contract.outcomes import ActionOutcome
 
 Plan = Callable[[Backend], Awaitable[Sequence[Action]]]
 """Finds out which actions are meant; may ask the person."""
+Doing = Callable[[Backend], Awaitable[Sequence[ActionOutcome]]]
+"""Does something, and says what came of it."""
 
 
 def outcomes_text(outcomes: Sequence[ActionOutcome], output: str) -> str:
@@ -27,8 +29,17 @@ def outcomes_text(outcomes: Sequence[ActionOutcome], output: str) -> str:
 def act(plan: Plan, output: str, *, role: Role = "order") -> int:
     """Do what was planned and tell it on stdout. With role `act` nothing has to go on for it, so that no scheduler is started."""
 
+    async def ask(backend: Backend) -> list[ActionOutcome]:
+        return [await backend.act(action) for action in await plan(backend)]
+
+    return tell(ask, output, role=role)
+
+
+def tell(doing: Doing, output: str, *, role: Role = "order") -> int:
+    """Do it and tell on stdout what came of it."""
+
     async def ask(backend: Backend) -> int:
-        outcomes = [await backend.act(action) for action in await plan(backend)]
+        outcomes = await doing(backend)
         if outcomes or output == "json":
             emit(outcomes_text(outcomes, output))
         return Exit.DONE

@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "wait": ("wait", "Wait until a group, a job or a sweep has ended, or stands stalled."),
     "watch": ("watch", "How things stand and what changes, a line each."),
     "kill": ("kill", "End a run, a job, a sandbox, a group with its runs, or a sweep."),
-    "extend-cap": ("extend_cap", "Give a run, a group, a job or a sweep a higher cap."),
+    "extend-cap": ("extend_cap", "Give work a higher cap, or a budget a higher limit."),
     "retry": ("retry", "Run the cases again that ended unscored."),
     "pause": ("pause", "Let no further cell of a sweep start."),
     "resume": ("resume", "Let an interrupted group or a paused sweep go on."),

@@ -58,7 +58,7 @@ async def run_or_group(backend: Backend, target: str) -> tuple[RunOrGroup, Resou
         if kind == "AgentGroup":
             return "AgentGroup", await backend.get(kind, name)
         raise click.UsageError(f"{target} is neither a run nor a group")
-    group, run = await _found(backend, "AgentGroup", target), await _found(backend, "AgentRun", target)
+    group, run = await found_of(backend, "AgentGroup", target), await found_of(backend, "AgentRun", target)
     if group is not None and run is not None:
         raise NodusError(ErrorCode.CONFLICT, f'"{target}" is a group and a run; say group/{target} or run/{target}')
     if group is not None:
@@ -98,7 +98,7 @@ async def work_named(backend: Backend, target: str) -> tuple[Work, Resource]:
 
 async def anything_named(backend: Backend, name: str) -> Resource:
     """What has a name, of whichever kind. Raises NodusError when nothing has it, or more than one thing."""
-    found = [resource for kind in KIND_NAMES if (resource := await _found(backend, kind, name)) is not None]
+    found = [resource for kind in KIND_NAMES if (resource := await found_of(backend, kind, name)) is not None]
     if not found:
         kinds = ", ".join(words[1] for words in KIND_NAMES.values())
         raise NodusError(ErrorCode.NOT_FOUND, f'nothing is called "{name}": no {kinds}; `nodus-tui get KIND` lists what there is of one')
@@ -110,7 +110,7 @@ async def anything_named(backend: Backend, name: str) -> Resource:
 
 async def _of_own_names(backend: Backend, name: str) -> tuple[Work, Resource] | None:
     """The sweep or the Sandbox of a name. Raises NodusError where there is one of each."""
-    sweep, sandbox = await _found(backend, "Sweep", name), await _found(backend, "Sandbox", name)
+    sweep, sandbox = await found_of(backend, "Sweep", name), await found_of(backend, "Sandbox", name)
     if sweep is not None and sandbox is not None:
         raise NodusError(ErrorCode.CONFLICT, f'"{name}" is a sweep and a sandbox; say sweep/{name} or sandbox/{name}')
     if sandbox is not None:
@@ -121,7 +121,7 @@ async def _of_own_names(backend: Backend, name: str) -> tuple[Work, Resource] | 
 async def _no_work(backend: Backend, name: str) -> NodusError:
     """Why a name is none of something that works: of what else it is, or that nothing has it."""
     for kind in ("Budget", "Agent", "Environment"):
-        if await _found(backend, kind, name) is not None:
+        if await found_of(backend, kind, name) is not None:
             word = KIND_NAMES[kind][1]
             return NodusError(
                 ErrorCode.NOT_FOUND,
@@ -135,13 +135,14 @@ async def _no_work(backend: Backend, name: str) -> NodusError:
 async def job_of(backend: Backend, name: str) -> tuple[JobKind, Resource] | None:
     """The job of a name, of whichever kind: they share one space of names."""
     for kind in JOB_WORDS:
-        found = await _found(backend, kind, name)
+        found = await found_of(backend, kind, name)
         if found is not None:
             return kind, found
     return None
 
 
-async def _found(backend: Backend, kind: str, name: str) -> Resource | None:
+async def found_of(backend: Backend, kind: str, name: str) -> Resource | None:
+    """The resource of a kind with a name; None where there is none."""
     try:
         return await backend.get(kind, name)
     except NodusError as error:

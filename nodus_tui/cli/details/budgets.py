@@ -47,4 +47,4 @@ async def stops_text(backend: Backend, budget: Resource) -> str:
     snapshot = await backend.snapshot()
     every: tuple[Holdable, ...] = (*snapshot.groups, *snapshot.jobs, *snapshot.training_jobs, *snapshot.sweeps, *snapshot.sandboxes)
     stops = plain(held_line(held_by(budget, held(every))))
-    return f"It {stops}. A higher limit lets that go on." if stops else ""
+    return f"It {stops}. A higher limit lets that go on: `nodus-tui extend-cap budget/{budget.name} AMOUNT`." if stops else ""

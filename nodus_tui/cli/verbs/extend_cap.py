@@ -1,11 +1,13 @@
-"""`extend-cap`: a higher cap for runs, groups, jobs or sweeps."""
+"""`extend-cap`: a higher cap for runs, groups, jobs or sweeps, and a higher limit for budgets."""
 
 from collections.abc import Sequence
 from decimal import Decimal
 
 import click
+from msgspec import Struct, field
 
-from nodus_tui.cli.acting import act
+from nodus_tui.cli.acting import tell
+from nodus_tui.cli.budget_limits import budgets_among, raise_limit
 from nodus_tui.cli.exits import gravest
 from nodus_tui.cli.failures import say
 from nodus_tui.cli.jobs import wait_for_jobs
@@ -13,12 +15,66 @@ from nodus_tui.cli.options import AmountType, TargetType, output_option, why_opt
 from nodus_tui.cli.session import author, with_backend
 from nodus_tui.cli.stalls import unstarted, waiting_runs
 from nodus_tui.cli.sweeps import wait_for_sweeps
-from nodus_tui.cli.targets import JOB_WORDS, work_named
+from nodus_tui.cli.targets import JOB_WORDS, Work, work_named
 from nodus_tui.cli.waiting import WaitOptions, wait_and_report
-from nodus_tui.contract.actions import Action, ExtendCap
+from nodus_tui.contract.actions import ExtendCap
 from nodus_tui.contract.backend import Backend
 from nodus_tui.contract.money import exact_usd
+from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.resources.agent_run import AgentRun
+
+
+class _Raise(Struct, frozen=True):
+    """What is asked for, and what it turned out to be about."""
+
+    targets: tuple[str, ...]
+    amount: Decimal
+    why: str
+    restart: bool
+    waiting: bool
+    waits: bool
+    groups: dict[str, None] = field(default_factory=dict)
+    """In their order; that of a run is the one that it belongs to."""
+    jobs: list[str] = field(default_factory=list)
+    sweeps: list[str] = field(default_factory=list)
+
+    async def done(self, backend: Backend) -> Sequence[ActionOutcome]:
+        """Find out all that is meant, then raise one after the other."""
+        budgets, names = await budgets_among(backend, self.targets)
+        if budgets and (self.restart or self.waiting or self.waits):
+            raise click.UsageError(f"--restart, --waiting and --wait are for work, and {budgets[0].name} is a budget")
+        actions = [action for name in names for action in await self._actions(backend, name)]
+        raised = [await raise_limit(backend, budget, self.amount) for budget in budgets]
+        return [*raised, *[await backend.act(action) for action in actions]]
+
+    async def and_wait(self, backend: Backend, output: str) -> int:
+        """Raise, then wait for what goes on."""
+        for outcome in await self.done(backend):
+            say(outcome.message)
+        codes = [await wait_and_report(backend, tuple(self.groups), WaitOptions(output=output))] if self.groups else []
+        codes += [await wait_for_sweeps(backend, self.sweeps, WaitOptions(output=output))] if self.sweeps else []
+        codes += [await wait_for_jobs(backend, self.jobs, output, logs=False, quiet=False)] if self.jobs else []
+        return gravest(tuple(codes))
+
+    async def _actions(self, backend: Backend, target: str) -> list[ExtendCap]:
+        kind, resource = await work_named(backend, target)
+        if self.waiting:
+            if kind != "AgentGroup":
+                raise click.UsageError(f"--waiting is for groups, and {resource.name} is none")
+            self.groups[resource.name] = None
+            return [self._action("AgentRun", name) for name in await _at_their_caps(backend, resource.name, self.amount)]
+        if self.restart and kind != "AgentRun":
+            raise click.UsageError(f"--restart is for runs, and {resource.name} is none")
+        if kind in JOB_WORDS:
+            self.jobs.append(resource.name)
+        elif kind == "Sweep":
+            self.sweeps.append(resource.name)
+        else:
+            self.groups[(resource.spec.group or "") if isinstance(resource, AgentRun) else resource.name] = None
+        return [self._action(kind, resource.name)]
+
+    def _action(self, kind: Work, name: str) -> ExtendCap:
+        return ExtendCap(kind=kind, name=name, cap_usd=self.amount, restart=self.restart, author=author(), why=self.why)
 
 
 @click.command("extend-cap")
@@ -35,43 +91,10 @@ def command(targets: tuple[str, ...], amount: Decimal, why: str, output: str, *,
     A group's cap is raised in place. A run ends as superseded, and a new run with the higher cap goes on from its conversation,
     with what it spent counted against the new cap. A job's cap is raised in place too, while it runs; one that its cap ended goes on.
     A sweep's cap is raised in place; that of a cell's group, run or job only where it fits under what its sweep has left.
+    A budget's limit is raised in place, and what it held goes on.
     """
-    groups: dict[str, str] = {}
-    jobs: list[str] = []
-    sweeps: list[str] = []
-
-    async def plan(backend: Backend) -> Sequence[Action]:
-        actions: list[Action] = []
-        for target in targets:
-            kind, resource = await work_named(backend, target)
-            if waiting:
-                if kind != "AgentGroup":
-                    raise click.UsageError(f"--waiting is for groups, and {resource.name} is none")
-                names = await _at_their_caps(backend, resource.name, amount)
-                groups.update(dict.fromkeys(names, resource.name))
-                actions += [
-                    ExtendCap(kind="AgentRun", name=name, cap_usd=amount, restart=restart, author=author(), why=why) for name in names
-                ]
-                continue
-            if restart and kind != "AgentRun":
-                raise click.UsageError(f"--restart is for runs, and {resource.name} is none")
-            if kind in JOB_WORDS:
-                jobs.append(resource.name)
-            if kind == "Sweep":
-                sweeps.append(resource.name)
-            groups[resource.name] = (resource.spec.group or "") if isinstance(resource, AgentRun) else resource.name
-            actions.append(ExtendCap(kind=kind, name=resource.name, cap_usd=amount, restart=restart, author=author(), why=why))
-        return actions
-
-    async def raise_and_wait(backend: Backend) -> int:
-        for action in await plan(backend):
-            say((await backend.act(action)).message)
-        named = tuple(dict.fromkeys(group for name, group in groups.items() if name not in {*jobs, *sweeps}))
-        codes = [await wait_and_report(backend, named, WaitOptions(output=output))] if named else []
-        codes += [await wait_for_sweeps(backend, sweeps, WaitOptions(output=output))] if sweeps else []
-        return gravest((*codes, *([await wait_for_jobs(backend, jobs, output, logs=False, quiet=False)] if jobs else [])))
-
-    return with_backend("work", raise_and_wait) if waits else act(plan, output)
+    asked = _Raise(targets, amount, why, restart, waiting, waits)
+    return with_backend("work", lambda backend: asked.and_wait(backend, output)) if waits else tell(asked.done, output)
 
 
 async def _at_their_caps(backend: Backend, group: str, amount: Decimal) -> list[str]:

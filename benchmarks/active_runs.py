@@ -5,10 +5,10 @@ import json
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from measuring import BenchmarkError
+from msgspec import Struct
 from subjects import BATCH, document
 
 from nodus_tui.contract.backend import Backend
@@ -42,8 +42,7 @@ def _family(name: str, behaviour: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """A state folder, seen from outside its scheduler."""
 
     home: Path

@@ -6,11 +6,11 @@ Shared by the measured scheduler and by the benchmark that starts it. What a cha
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import quantiles
 
 from measuring import BenchmarkError
+from msgspec import Struct
 
 from nodus_tui.contract.backend import Backend
 
@@ -69,8 +69,7 @@ def latencies_ms(changes: Iterable[Arrival], batches: Sequence[Arrival]) -> list
     return found
 
 
-@dataclass(frozen=True)
-class Percentiles:
+class Percentiles(Struct, frozen=True):
     """Of one set of measurements."""
 
     p50: float

@@ -6,13 +6,13 @@ from statistics import median
 from typing import Generic, TypeVar
 
 from arrivals import Percentiles
+from msgspec import Struct
 
 MARKS = ("<!-- event latency: written by benchmarks/event_latency.py --write -->", "<!-- end of event latency -->")
 _MIB = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """One stretch of time during which one reader, or nobody, watched all runs."""
 
     latency: Percentiles | None
@@ -27,8 +27,7 @@ class Window:
     """Processor time of the scheduler's process over the time of the window."""
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """Resident bytes of one trial."""
 
     idle: int
@@ -41,8 +40,7 @@ class Memory:
     """All grader processes together, pages that they share counted for each."""
 
 
-@dataclass(frozen=True)
-class SnapshotTaken:
+class SnapshotTaken(Struct, frozen=True):
     """One snapshot of all runs."""
 
     ms: float
@@ -53,8 +51,7 @@ class SnapshotTaken:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Figure(Generic[T]):
+class Figure(Struct, Generic[T], frozen=True):
     """A column of a table."""
 
     name: str

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import psutil
 import trustme
 from arrivals import Arrival
 from measuring import BenchmarkError
+from msgspec import Struct
 
 from nodus_tui.remote.address import Address, socket_address
 
@@ -26,8 +26,7 @@ _LONGEST_ANSWER = 64 * 1024 * 1024
 _SERVE_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Certificates:
+class Certificates(Struct, frozen=True):
     """A certificate authority of our own, and a server's certificate by it, as PEM files."""
 
     authority: Path

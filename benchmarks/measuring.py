@@ -5,10 +5,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 SAMPLE_SECONDS = 0.1
 """How often the memory of the process tree is read. Each look costs about two milliseconds of processor time, to whoever is measured."""
@@ -18,8 +18,7 @@ class BenchmarkError(Exception):
     """A benchmark that cannot be measured; the text is a sentence for people."""
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One process from its start to its end, its descendants included."""
 
     wall_seconds: float

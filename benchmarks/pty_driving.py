@@ -19,6 +19,7 @@ from typing import Self
 
 import psutil
 from measuring import BenchmarkError
+from msgspec import Struct
 
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y"}
 """What a terminal of today says of itself when it is asked: frames come whole, sizes by signal."""
@@ -29,8 +30,7 @@ _LINK_PIECE = 512
 """Bytes that a thin link carries in one step: small enough that a step is short beside its round trip."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """A way to the terminal that carries so many bytes a second and takes half of `round_trip` seconds each way."""
 
     bytes_per_second: float = 0.0
@@ -41,8 +41,7 @@ class Link:
 NO_LINK = Link()
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """What came to the person at one moment."""
 
     at: float

@@ -8,14 +8,14 @@ from pathlib import Path
 from statistics import median
 
 from measuring import BenchmarkError, Measured
+from msgspec import Struct
 
 MARK_BEGIN = "<!-- throughput: written by benchmarks/throughput.py --write -->"
 MARK_END = "<!-- end of throughput -->"
 _MIB = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One repeat of one subject."""
 
     start_up: Measured
@@ -49,8 +49,7 @@ class Series:
         return [figure.value(trial) for trial in self.trials]
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A column of the table."""
 
     name: str

@@ -8,11 +8,11 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from measuring import BenchmarkError, Measured, measure
+from msgspec import Struct
 
 BATCH = 100
 """Cases of one group: the most that one evaluation may have."""
@@ -44,8 +44,7 @@ class Subject(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Ours:
+class Ours(Struct, frozen=True):
     """`nodus-tui run` on groups of 100 cases: real database, grader processes, ledger, statistics."""
 
     max_active: int
@@ -88,8 +87,7 @@ def document(kind: str, name: str, spec: Mapping[str, object]) -> Mapping[str, o
     return {"apiVersion": "nodus.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """`inspect eval` with its mock model, from an environment of its own."""
 
     commands: Path

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 from budget_records import some_budgets
@@ -10,6 +9,7 @@ from console_driver import Driver, press_and_look, settled
 from console_records import NOW, every_kind_of_run, group, run
 from environment_records import environment_world, log_world
 from hardware_records import without_driver
+from msgspec import Struct
 from queue_records import queue_world
 from result_worlds import judged_world, result_world
 from scripted_backend import ScriptedBackend
@@ -35,8 +35,7 @@ OPENED = "<opened>"
 """In the place of keys: the editor is open, and its text checked."""
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """One place to look at."""
 
     world: Callable[[], ScriptedBackend]

@@ -1,15 +1,14 @@
 """A folder in somebody's home with a few spec files in it, and two examples elsewhere: pictures of them are the same on every machine."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from test_console_journeys import SPEC
 
 from nodus_tui.authoring.templates import TEMPLATES
 
 
-@dataclass(frozen=True)
-class SpecWorkspace:
+class SpecWorkspace(Struct, frozen=True):
     """Where these are; the console is started in `folder`."""
 
     home: Path

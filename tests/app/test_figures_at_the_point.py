@@ -1,16 +1,14 @@
 """Figures of one column of a table stand at their decimal points, as far as there is room, and stay there."""
 
-from dataclasses import dataclass
-
 from console_records import NOW
+from msgspec import Struct
 
 from nodus_tui.view_state.cells import line, plain
 from nodus_tui.view_state.columns import Column, Placed
 from nodus_tui.widgets.row_cells import RowCells
 
 
-@dataclass(frozen=True)
-class Amount:
+class Amount(Struct, frozen=True):
     text: str
 
 

@@ -27,7 +27,6 @@ from nodus_tui.contract.actions import Kill
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
-from nodus_tui.values import replace
 
 pytestmark = pytest.mark.timeout(100)
 SEEN = "echo $CUDA_VISIBLE_DEVICES; ls /dev | grep nvidia; head -c 1 /dev/nvidia0 | od -An -tx1"
@@ -63,9 +62,11 @@ async def place(tmp_path: Path, server: ModelServer, nvml: Nvml, monkeypatch: py
     await engine.aclose()
     for dev in stand_in():
         monkeypatch.setattr(holding, "sandbox_devices", lambda devices, dev=dev: here(devices, dev))
-        made = Place(tmp_path, server.base_url, environ=nvml.environ, rates={"CPU": "0", "H100": "3600"})
+        made = Place(
+            tmp_path, server.base_url, environ=nvml.environ, rates={"CPU": "0", "H100": "3600"}, sandboxes={"engine": "bubblewrap"}
+        )
         made.tasks(NUMBERS)
-        yield replace(made, sandboxes={"engine": "bubblewrap"})
+        yield made
 
 
 def stand_in() -> Iterator[Path]:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from paid_server import Served
 
 from local_backend.reading.stream import event_from_row
@@ -57,8 +58,7 @@ class Kept:
     verdicts: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Money:
+class Money(Struct, frozen=True):
     """Nano-dollars over a whole workspace."""
 
     served: int

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from aiohttp import web
+from msgspec import Struct
 
 INPUT_NANO, OUTPUT_NANO = 1_000, 5_000
 """Nano-dollars a token: $1.00 and $5.00 a million."""
@@ -23,8 +24,7 @@ MAX_TOKENS = 60
 _PROMPT = re.compile(r"(?P<campaign>[a-z0-9-]+) task (?P<task>\d+) turn (?P<turn>\d+): say (?P<number>\d+)")
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(Struct, frozen=True):
     """One reply that the server billed."""
 
     number: int

@@ -8,12 +8,12 @@ The text beside each attack says what holds it.
 import io
 import tarfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from attacking import SECRET, Ahead, Ground, agent_of, as_root, trial
+from msgspec import Struct
 
 from local_backend.environments.secret_tasks import Judgement
 from nodus_tui.contract.phases import Verdict
@@ -21,8 +21,7 @@ from nodus_tui.contract.phases import Verdict
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(Struct, frozen=True):
     held_by: str
     code: str
     """Defines `secret`, and prints it, too: the same file is loaded by tests and run by the program grader."""

@@ -8,12 +8,12 @@ import asyncio
 import io
 import tarfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from attacking import Ahead, Ground, fools, trial
+from msgspec import Struct, field
 
 from local_backend.environments.secret_tasks import Judgement
 from nodus_tui.contract.phases import Verdict
@@ -24,8 +24,7 @@ BRIEF = 1.5
 """Seconds that judged code has, for attacks that only wait."""
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(Struct, frozen=True):
     held_by: str
     naive: str
     """The grader that it fools; empty where that cannot be shown without harm."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from box_place import box, end_of, ended, forward, needs, running, shell, soon, started, status_of, until
 from engine_place import Place
+from msgspec.structs import force_setattr
 
 from local_backend.sandbox_kind import box as box_module
 from nodus_tui.contract.actions import Delete, Kill
@@ -278,7 +279,8 @@ async def test_files_that_cannot_be_kept_are_told(place: Place) -> None:
     async with place.backend() as backend:
         await started(place, backend)
         await shell(backend, "head -c 30000000 /dev/zero >large")
-        backend._boxes._boxes["box"]._around.__dict__["room"] = lambda: 1_000_000  # type: ignore[union-attr]
+        assert backend._boxes is not None
+        force_setattr(backend._boxes._boxes["box"]._around, "room", lambda: 1_000_000)
         await backend.act(Kill(kind="Sandbox", name="box"))
         over = await status_of(backend)
         assert (over.phase, over.reason, over.files_kept) == ("Stopped", "Killed", False)

@@ -16,11 +16,11 @@ import tempfile
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import Struct
 
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
 from local_backend.sandboxes.interface import Limits, Process, Sandbox, SandboxError, SandboxRequest, User
@@ -277,8 +277,7 @@ async def line_to_user_engine(folder: Path) -> AsyncIterator[Line]:
         await line.stop()
 
 
-@dataclass(frozen=True)
-class Registry:
+class Registry(Struct, frozen=True):
     """A registry that knows one user, `tester`."""
 
     address: str

@@ -104,7 +104,8 @@ def test_records_take_slots_and_give_them_back(tmp_path: Path) -> None:
     assert records.all() == []
     first, second = records.take(_record("one")), records.take(_record("two"))
     assert first.slot != second.slot
-    assert sorted(records.all(), key=lambda each: each.id) == [_record("one"), _record("two")]
+    assert sorted(records.all(), key=lambda each: each.id) == [first, second]
+    assert (first, second) == (replace(_record("one"), slot=first.slot), replace(_record("two"), slot=second.slot))
     records.update(replace(first, init=42, init_started="7"))
     assert [(each.init, each.slot) for each in records.all() if each.id == "one"] == [(42, first.slot)]
     # Another process begins at the first slot, and goes past what is taken.

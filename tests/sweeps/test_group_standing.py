@@ -1,11 +1,11 @@
 """How a sweep sees a cell that is a group, by its rows: what may spend without being asked keeps its part of the cap, and nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from local_backend.storage.records import GroupRecord, RunRecord
 from local_backend.storage.store import Store
@@ -17,8 +17,7 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 CAP = 100
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run under a cap of 60, which has spent this."""
 
     phase: RunPhase

@@ -281,7 +281,7 @@ while reads < 200 and time.monotonic() < end:
     except grading.SolutionError: pass
     try: grading.write("out.txt", "y")
     except grading.SolutionError: pass
-naive = ""
+naive, end = "", time.monotonic() + 20
 while not naive and time.monotonic() < end:
     try: naive = open("/task/out.txt").read().strip("xy")  # The control: who opens it as root is led to the answer.
     except OSError: pass

@@ -4,7 +4,8 @@ Textual looks for keys in a pasted text, too: an escape sequence in it that no k
 a text from a stranger could act on the view. And it takes seconds for each megabyte.
 """
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START
@@ -15,6 +16,9 @@ from nodus_tui.terminal_keys import AnySequence
 
 MOST_PASTED = 1024 * 1024
 """Characters: no spec is longer."""
+_CTRL_C = "\x03"
+_SILENT_SECONDS = 1.0
+"""After so long without a piece of it the end of a paste has been lost, and a Ctrl-C that comes alone is a person's."""
 
 
 class TooMuchPasted(Message):
@@ -64,6 +68,11 @@ class PasteSieve:
             self._inside, self._tail, self._parts, self._size = not self._inside, "", [], 0
             text = behind
 
+    @property
+    def inside(self) -> bool:
+        """Whether the end of a paste is still to come."""
+        return self._inside
+
     def _put(self, piece: str) -> None:
         self._size += len(piece)
         if self._size <= MOST_PASTED:
@@ -73,14 +82,22 @@ class PasteSieve:
 
 
 class KeysAndPastes(AnySequence):
-    """The parser of keys, which is given no pasted text."""
+    """The parser of keys, which is given no pasted text. `clock` counts seconds."""
 
-    def __init__(self, debug: bool = False) -> None:  # noqa: FBT001, FBT002 - as Textual has it
+    def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:  # noqa: FBT001, FBT002 - as Textual has it
         super().__init__(debug)
         self._sieve = PasteSieve()
+        self._clock = clock
+        self._heard = clock()
 
     def feed(self, data: str) -> Iterable[Message]:
-        """The keys, clicks and pastes in what came; nothing comes of nothing, which to Textual's own is the end."""
+        """The keys, clicks and pastes in what came; nothing comes of nothing, which to Textual's own is the end.
+
+        A paste whose end never comes would take every key: Ctrl-C, pressed alone, is its end.
+        """
+        before, self._heard = self._heard, self._clock()
+        if data == _CTRL_C and self._sieve.inside and self._heard - before >= _SILENT_SECONDS:
+            data = BRACKETED_PASTE_END
         for part in self._sieve.take(data):
             if isinstance(part, Pasted):
                 if part.size > MOST_PASTED:

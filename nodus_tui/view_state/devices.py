@@ -28,8 +28,7 @@ def until_text(until: datetime, kind: UntilKind, now: datetime) -> str:
     """The end of a wait by the clock of `now`'s zone; what is not known to the second is told to the minute that is not too early."""
     if kind == "Exact":
         return until_words(clock_text(until, now), kind)
-    local = (until + timedelta(seconds=59, microseconds=999_999)).astimezone(now.tzinfo)
-    return until_words(f"{local:%H:%M}" if local.date() == now.date() else f"{local:%d %b %H:%M}", kind)
+    return until_words(clock_text(until + timedelta(seconds=59, microseconds=999_999), now, seconds=False), kind)
 
 
 def hardware_words(part: MachineSlice | AgentSandbox) -> str:

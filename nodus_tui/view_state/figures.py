@@ -90,10 +90,18 @@ def age_text(since: datetime, now: datetime) -> str:
     return span_text((now - since).total_seconds())
 
 
-def clock_text(moment: datetime, now: datetime) -> str:
-    """A moment on the wall clock of `now`'s zone; with the date when it is another day."""
+_YEAR_IS_CLEAR = timedelta(days=300)
+"""A day that is no farther away is of the nearest year with such a day."""
+
+
+def clock_text(moment: datetime, now: datetime, *, seconds: bool = True) -> str:
+    """A moment on the wall clock of `now`'s zone; with the date when it is another day, and the date alone where its year is not clear."""
     local = moment.astimezone(now.tzinfo)
-    return f"{local:%H:%M:%S}" if local.date() == now.date() else f"{local:%d %b %H:%M}"
+    if abs(moment - now) > _YEAR_IS_CLEAR:
+        return f"{local:%d %b} {local.year}"
+    if local.date() != now.date():
+        return f"{local:%d %b %H:%M}"
+    return f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
 
 
 def count_text(count: int) -> str:

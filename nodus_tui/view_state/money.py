@@ -16,8 +16,8 @@ from nodus_tui.view_state.figures import count_text, short_usd
 _BELOW_A_CENT = "<$0.01"
 _TEN_CENTS = Decimal("0.10")
 
-UNCONFIRMED = Span(" u", Tone.MARK)
-"""The mark behind an amount of which a part is charged at its worst case."""
+UNCONFIRMED = Span("u ", Tone.MARK)
+"""The mark before an amount of which a part is charged at its worst case: behind it, it would move the amount out of its column."""
 
 
 class MoneyParts(Struct, frozen=True):
@@ -57,13 +57,13 @@ def usd_cell_forms(amount: Decimal, tone: Tone = Tone.PLAIN) -> tuple[Line, ...]
 def money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> Line:
     """An amount beside its cap; nearly used up is a warning."""
     mark = (UNCONFIRMED,) if unconfirmed else ()
-    return line(Span(short_usd(amount), _tone(amount, cap)), muted(f"/{display_usd(cap)}"), *mark)
+    return line(*mark, Span(short_usd(amount), _tone(amount, cap)), muted(f"/{display_usd(cap)}"))
 
 
 def shorter_money_of(amount: Decimal, cap: Decimal, *, unconfirmed: bool = False) -> tuple[Line, ...]:
     """The same where it does not fit: the cap goes first, then digits; the mark stays."""
     mark = (UNCONFIRMED,) if unconfirmed else ()
-    return tuple((*form, *mark) for form in usd_cell_forms(amount, _tone(amount, cap)))
+    return tuple((*mark, *form) for form in usd_cell_forms(amount, _tone(amount, cap)))
 
 
 def money_beside_cap(amount: Decimal, cap: Decimal) -> tuple[Line, ...]:

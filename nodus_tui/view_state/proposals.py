@@ -88,6 +88,12 @@ def unsaved_question(what: str, unkept: str) -> Question:
     return Question(f"Leave without saving {what}?", (lost if unkept else kept,), "Leave")
 
 
+def unkept_question(unkept: str) -> Question:
+    """Asked before somebody leaves with answers of the guided form that cannot be kept; told why."""
+    lost = line(Span(f"! What was answered is lost then: it cannot be kept ({unkept}).", Tone.BAD))
+    return Question("Leave without your answers?", (lost,), "Leave")
+
+
 def unsent_question(count: int) -> Question:
     """Asked before somebody leaves while actions on many are still being asked for."""
     what = "1 action is" if count == 1 else f"{count:,} actions are"

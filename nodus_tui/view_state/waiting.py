@@ -118,8 +118,7 @@ def when_text(end: When, now: datetime) -> str:
         return clock_text(end.at, now)
     if end.kind == "Forecast" and end.at <= now + _SOON:
         return "soon"
-    local = (end.at + timedelta(seconds=59, microseconds=999_999)).astimezone(now.tzinfo)
-    text = f"{local:%H:%M}" if local.date() == now.date() else f"{local:%d %b %H:%M}"
+    text = clock_text(end.at + timedelta(seconds=59, microseconds=999_999), now, seconds=False)
     return f"≤ {text}" if end.kind == "AtLatest" else f"~{text}"
 
 

@@ -68,6 +68,21 @@ def test_of_a_paste_that_is_too_long_nothing_is_taken_or_kept() -> None:
     assert isinstance(key, Key)
 
 
+def test_a_paste_whose_end_never_comes_is_ended_by_ctrl_c_and_keys_are_keys_again() -> None:
+    now = 0.0
+    parser = KeysAndPastes(clock=lambda: now)
+    assert list(parser.feed(f"{START}half a\x1b[20")) == []
+    now = 0.9
+    assert list(parser.feed("\x03")) == [], "it may be a part of what is pasted"
+    now = 1.95
+    assert list(parser.feed("x\x03")) == []
+    now = 3.0
+    (paste,) = parser.feed("\x03")
+    assert isinstance(paste, Paste)
+    assert paste.text == "half a\x1b[20\x03x\x03"
+    assert [event.key for event in (*parser.feed("\x03"), *parser.feed("q"))] == ["ctrl+c", "q"]  # type: ignore[attr-defined]
+
+
 def test_half_of_a_character_does_not_end_the_keys() -> None:
     # What the decoder gives while the rest of a character is still to come.
     assert [event.key for event in events_of("a", "", "b")] == ["a", "b"]  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ def test_a_pass_rate_cell_always_has_its_coverage() -> None:
 def test_marks() -> None:
     assert cells(group())["note"] == "simulated"
     assert cells(group(simulated=False, notional_price=True))["note"] == "notional"
-    assert cells(group(unconfirmed="0.02"))["spent"].endswith(" u")
+    assert cells(group(unconfirmed="0.02"))["spent"].startswith("u ")
 
 
 def test_a_forecast_is_marked_as_one_and_needs_a_pace() -> None:

@@ -85,7 +85,7 @@ def test_money_is_shown_whole_or_not_at_all(width: int, cost: str, cap: str, unc
         assert "…" not in text
         assert set(MONEY.findall(text)) <= whole
         assert MONEY.findall(text)
-        assert text.endswith(" u") == (unconfirmed != "0")
+        assert text.startswith("u ") == (unconfirmed != "0")
 
 
 def test_jobs_at_eighty_columns_keep_their_caps_and_say_what_they_are_about() -> None:
@@ -124,7 +124,7 @@ def test_a_small_cap_stands_beside_its_cost_where_both_fit() -> None:
     item = run(1, cap="0.0074", cost_usd=usd("0.0012"))
     assert [shown(RUN_COLUMNS, item, width)["cost"] for width in (60, 80, 120)] == ["$0.0012", "$0.0012/$0.0074", "$0.0012/$0.0074"]
     smaller = run(1, cap="0.0074", cost_usd=usd("0.00033"), unconfirmed_usd=usd("0.00033"))
-    assert [shown(RUN_COLUMNS, smaller, width)["cost"] for width in (80, 120)] == ["$0.00033 u", "$0.00033/$0.0074 u"]
+    assert [shown(RUN_COLUMNS, smaller, width)["cost"] for width in (80, 120)] == ["u $0.00033", "u $0.00033/$0.0074"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

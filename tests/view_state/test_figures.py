@@ -76,6 +76,10 @@ def test_counts(count: int, text: str) -> None:
 def test_clock_times_are_in_the_zone_of_now_and_name_another_day() -> None:
     assert clock_text(datetime(2026, 3, 14, 13, 3, 22, tzinfo=UTC), NOW) == "14:03:22"
     assert clock_text(datetime(2026, 3, 13, 13, 3, 22, tzinfo=UTC), NOW) == "13 Mar 14:03"
+    assert clock_text(datetime(2025, 12, 31, 13, 3, 22, tzinfo=UTC), NOW) == "31 Dec 14:03"
+    assert clock_text(datetime(2025, 3, 14, 13, 3, 22, tzinfo=UTC), NOW) == "14 Mar 2025"
+    assert clock_text(datetime(2027, 3, 14, 23, 3, 22, tzinfo=UTC), NOW) == "15 Mar 2027"
+    assert clock_text(datetime(2026, 3, 14, 13, 3, 22, tzinfo=UTC), NOW, seconds=False) == "14:03"
 
 
 @given(st.floats(0, 1), st.integers(1, 60))

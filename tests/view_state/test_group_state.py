@@ -132,7 +132,7 @@ def test_unscored_is_never_shown_as_a_verdict() -> None:
 
 def test_unconfirmed_and_simulated_are_marked() -> None:
     state = loaded()
-    assert cells_of(state, "fleet-0003-a1")["cost"].endswith(" u")
+    assert cells_of(state, "fleet-0003-a1")["cost"].startswith("u ")
     assert "simulated" in head_text(state)
 
 

@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 
+from measured_scheduler import IdleProbe
 from measuring import BenchmarkError
 from report import machine_facts, write
 
@@ -103,10 +104,13 @@ async def _at_once(engine: SandboxEngine, count: int, row: str, figures: Figures
             await sandbox.aclose()
 
     lag = LoopLag()
-    async with lag.watched():
+    async with IdleProbe.start() as idle, lag.watched():
+        await idle.take_lags()
         milliseconds = await _timed(asyncio.gather(*(one(place) for place in range(count))))
+        late = sorted(await idle.take_lags())
     figures[row, f"{count} at once (s)"].append(milliseconds / 1000)
     figures[row, "loop lag p99 (ms)"].append(lag.percentile(0.99))
+    figures[row, "an idle process's (ms)"].append(late[min(len(late) - 1, int(0.99 * len(late)))])
 
 
 async def _batch(engine: str, at_once: int, figures: Figures, row: str) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from local_backend.sandboxes.bubblewrap import seccomp
 from local_backend.sandboxes.docker import process
 from local_backend.sandboxes.docker.containers import ImageFacts, container_config, found_sandbox, writable_folders
+from local_backend.sandboxes.docker.engine import starts_at_once
 from local_backend.sandboxes.docker.facts import engine_facts, takes_filter
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
 from local_backend.sandboxes.docker.process import DockerProcess, start_process
@@ -240,3 +241,8 @@ async def test_a_program_that_cannot_begin_is_started_once(said: bytes) -> None:
     with pytest.raises(NotBegunError):
         await _started(engine)
     assert engine.started == 1
+
+
+@pytest.mark.parametrize(("processors", "starts"), [(1, 2), (2, 2), (4, 4), (64, 8), (None, 2), ("16", 2)])
+def test_as_many_containers_start_at_once_as_the_engine_has_processors(processors: object, starts: int) -> None:
+    assert starts_at_once({} if processors is None else {"NCPU": processors}) == starts

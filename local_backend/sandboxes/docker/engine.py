@@ -39,13 +39,20 @@ from local_backend.sandboxes.interface import (
     SandboxRequest,
 )
 
-_STARTS_AT_ONCE = 8
-"""An engine starts no more containers in a second when more are asked for at once; it only answers each of them later."""
+_MOST_STARTS_AT_ONCE = 8
+"""An engine starts no more containers in a second when more are asked for at once than it has processors: it answers each of them later,
+and leaves whoever shares its machine, this process too, less of it."""
 
 _LOST_FIRST_SECONDS = 1.0
 _LOST_LONGEST_SECONDS = 60.0
 _LATE_ROUNDS = 3
 _PARTING_SECONDS = 5.0
+
+
+def starts_at_once(info: Mapping[str, Any]) -> int:
+    """How many containers are started at once on an engine that says this of itself."""
+    processors = info.get("NCPU")
+    return max(2, min(_MOST_STARTS_AT_ONCE, processors)) if isinstance(processors, int) else 2
 
 
 class DockerEngine:
@@ -61,7 +68,7 @@ class DockerEngine:
         self._environ = environ
         self._info = info
         """What it says of itself."""
-        self._starting = asyncio.Semaphore(_STARTS_AT_ONCE)
+        self._starting = asyncio.Semaphore(starts_at_once(info))
         self._checked: set[str] = set()
         """Ids of images that were seen to have what a sandbox needs."""
         self._losses: set[asyncio.Task[None]] = set()

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from local_backend.environments.catalogue import EnvironmentCatalogue
 from local_backend.environments.checked import CheckedEnvironments
 from local_backend.environments.client import EnvironmentWorker
-from nodus_tui.contract.environment_check import KEPT_FAULTS, GoldCase, GoldRecord
-from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage, TaskView
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
 if TYPE_CHECKING:
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from local_backend.environments.interface import ResolvedEnvironment
     from local_backend.grading.client import GradingWorker
     from local_backend.sandboxes.pool import SandboxPool
+    from nodus_tui.contract.environment_check import GoldCase
+    from nodus_tui.contract.environment_tasks import TaskPage, TaskView
     from nodus_tui.contract.resources.environment import Environment
 
 _PAGES_AT_ONCE = 2
@@ -78,6 +78,7 @@ class LocalEnvironments:
     ) -> AsyncGenerator[GoldCase, None]:
         """The gold check of an environment, by `name@version`, or by its name where it has one version here. Raises NodusError."""
         from local_backend.grading.gold import check_gold  # noqa: PLC0415 - see above
+        from nodus_tui.contract.environment_check import KEPT_FAULTS, GoldRecord  # noqa: PLC0415 - see above
 
         own = await lookups.stored_environments()
         resolved = self.resolve(self._with_version(reference, own), split or "test", own=own.get, own_names=own)
@@ -86,7 +87,8 @@ class LocalEnvironments:
         cases = check_gold(
             resolved, facts, split=split, tasks=tasks, seed=seed, engine=engine, workspace=str(self._home), environ=self._environ
         )
-        count, faults = 0, list[GoldCase]()
+        count = 0
+        faults: list[GoldCase] = []
         async with aclosing(cases):
             async for case in cases:
                 count += 1
@@ -106,6 +108,8 @@ class LocalEnvironments:
 
     async def tasks(self, reference: str, lookups: Lookups, *, split: str, seed: int, after: int, limit: int) -> TaskPage:
         """Tasks as agents see them. Raises NodusError."""
+        from nodus_tui.contract.environment_tasks import MOST_TASKS, TaskPage  # noqa: PLC0415 - see above
+
         own = await lookups.stored_environments()
         resolved = self.resolve(self._with_version(reference, own), split, own=own.get, own_names=own)
         async with self._pages:
@@ -126,6 +130,8 @@ class LocalEnvironments:
 
     @staticmethod
     async def _cards(resolved: ResolvedEnvironment, *, split: str, seed: int, skip: int, tasks: int) -> tuple[TaskView, ...]:
+        from nodus_tui.contract.environment_tasks import TaskView  # noqa: PLC0415 - see above
+
         # Tasks are made alike whoever grades them: no sandbox is needed to read them.
         async with await EnvironmentWorker.start(resolved, split=split, seed=seed, tasks=tasks, skip=skip, expect_digest=None) as worker:
             return tuple(

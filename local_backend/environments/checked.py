@@ -1,12 +1,17 @@
 """The last gold check of each environment that was checked in a workspace: a small file each, so that two checks never meet in one."""
 
+from __future__ import annotations
+
 import hashlib
 import logging
 import os
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nodus_tui.contract.environment_check import GoldRecord
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nodus_tui.contract.environment_check import GoldRecord
 
 _log = logging.getLogger(__name__)
 
@@ -19,6 +24,8 @@ class CheckedEnvironments:
 
     def all(self) -> tuple[GoldRecord, ...]:
         """The last check of each, in the order of their names."""
+        from nodus_tui.contract.environment_check import GoldRecord  # noqa: PLC0415 - for lists of environments
+
         found = []
         with suppress(OSError):
             for file in self._folder.glob("*.json"):

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
@@ -166,14 +165,16 @@ def _stdlib_files() -> Iterator[tuple[Path, str]]:
 
 
 def _package_files() -> Iterator[tuple[Path, str]]:
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - for whoever makes an image
+
     for name in PACKAGES:
         try:
-            distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
+            found = distribution(name)
+        except PackageNotFoundError:
             continue
-        for file in sorted(distribution.files or (), key=str):
+        for file in sorted(found.files or (), key=str):
             inside = file.as_posix()
-            path = Path(str(distribution.locate_file(file)))
+            path = Path(str(found.locate_file(file)))
             if ".." not in file.parts and not _generated(inside) and path.is_file():
                 yield path, inside
 

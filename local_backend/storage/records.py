@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from nodus_tui.contract.resources.agent_run import RunActivity
+    from nodus_tui.contract.phases import RunActivity
 
 
 def time_text(moment: datetime | None) -> str | None:

@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from local_backend.storage.records import RunRecord, Stretch
-from nodus_tui.contract.phases import Reason, RunPhase
-from nodus_tui.contract.resources.agent_run import HOLDS_SLOT, MAX_STRETCHES, RunActivity
+from nodus_tui.contract.phases import HOLDS_SLOT, MAX_STRETCHES, Reason, RunActivity, RunPhase
 
 _AT_REST: dict[RunPhase, RunActivity] = {
     RunPhase.PENDING: "Queued",

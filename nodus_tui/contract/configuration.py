@@ -18,11 +18,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from nodus_tui.contract.addresses import EmailAddress
 from nodus_tui.contract.base import ContractModel
 from nodus_tui.contract.console_configuration import ConsoleSettings
 from nodus_tui.contract.durations import Duration, bounded_duration, parse_duration
 from nodus_tui.contract.money import parse_usd, usd_text
-from nodus_tui.contract.resources.budget import EmailAddress
 from nodus_tui.contract.resources.hardware import HardwareName, Mount
 from nodus_tui.contract.resources.meta import EnvironmentVariable, Name
 from nodus_tui.contract.spec_loading.scalars import SourceFloat

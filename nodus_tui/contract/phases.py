@@ -158,3 +158,14 @@ class CallState(StrEnum):
     """Its outcome is unknown: charged its worst case."""
     RELEASED = "Released"
     """It certainly cost nothing: not sent, or refused by the server."""
+
+
+RunActivity = Literal["Queued", "Preparing", "Working", "Paused", "Grading", "AtCap", "Interrupted"]
+"""What a run does for a while. Queued, AtCap and Interrupted ones hold no slot. Preparing: its sandbox is being made. Paused: something
+outside holds up its next step, and the reason says what (a rate limit, a budget, its model)."""
+
+HOLDS_SLOT: frozenset[RunActivity] = frozenset({"Preparing", "Working", "Paused", "Grading"})
+"""The activities of a run that is going."""
+
+MAX_STRETCHES = 48
+"""Stretches that are kept of one run: of a longer story the shortest are told as part of the one before."""

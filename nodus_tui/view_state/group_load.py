@@ -6,8 +6,9 @@ from decimal import Decimal
 from functools import lru_cache
 
 from nodus_tui.contract.money import nano_from_usd
+from nodus_tui.contract.phases import HOLDS_SLOT
 from nodus_tui.contract.resources.agent_group import AgentGroup
-from nodus_tui.contract.resources.agent_run import HOLDS_SLOT, AgentRun
+from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.statistics.queueing import GroupLoad, RunLoad
 from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.figures import seconds_between

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from nodus_tui.contract.phases import RunPhase
-from nodus_tui.contract.resources.agent_run import AgentRun, RunActivity
+from nodus_tui.contract.phases import RunActivity, RunPhase
+from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.figures import exact_span_text, seconds_between, span_text
 from nodus_tui.view_state.run_columns import run_status

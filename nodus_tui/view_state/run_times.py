@@ -5,8 +5,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from nodus_tui.contract.phases import Reason, RunPhase
-from nodus_tui.contract.resources.agent_run import AgentRun, RunActivity, Transcript
+from nodus_tui.contract.phases import Reason, RunActivity, RunPhase
+from nodus_tui.contract.resources.agent_run import AgentRun, Transcript
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, line_width, muted
 from nodus_tui.view_state.figures import exact_span_text, seconds_between, segments, span_text
 from nodus_tui.view_state.run_columns import run_status

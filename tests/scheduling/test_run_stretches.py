@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from local_backend.storage.records import RunRecord, SandboxUse, Stretch, stretches_from, stretches_text
 from local_backend.storage.stretches import activity_of, held_seconds, note_stretch
-from nodus_tui.contract.phases import Reason, RunPhase
-from nodus_tui.contract.resources.agent_run import MAX_STRETCHES
+from nodus_tui.contract.phases import MAX_STRETCHES, Reason, RunPhase
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

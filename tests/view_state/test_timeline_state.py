@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodus_tui.ascii_cells import ascii_cells
-from nodus_tui.contract.phases import Reason, RunPhase, Verdict
-from nodus_tui.contract.resources.agent_run import RunActivity
+from nodus_tui.contract.phases import Reason, RunActivity, RunPhase, Verdict
 from nodus_tui.view_state.cells import line_width, plain
 from nodus_tui.view_state.group import GroupState
 from nodus_tui.view_state.run_story import STORY_SIGNS, Part, end_sign, story, story_words

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.money import USD, PositiveUSD
-from nodus_tui.contract.phases import Reason, RunPhase, UntilKind, Verdict
+from nodus_tui.contract.phases import Reason, RunActivity, RunPhase, UntilKind, Verdict
 from nodus_tui.contract.resources.meta import Name, Resource
 
 MAX_COUNT = 2_147_483_647
@@ -61,17 +61,6 @@ class RunSandbox(ContractModel):
     """Of the one that runs, or ran last."""
     files_kept: bool = False
     """Whether the agent's files were kept and can be copied out."""
-
-
-RunActivity = Literal["Queued", "Preparing", "Working", "Paused", "Grading", "AtCap", "Interrupted"]
-"""What a run does for a while. Queued, AtCap and Interrupted ones hold no slot. Preparing: its sandbox is being made. Paused: something
-outside holds up its next step, and the reason says what (a rate limit, a budget, its model)."""
-
-HOLDS_SLOT: frozenset[RunActivity] = frozenset({"Preparing", "Working", "Paused", "Grading"})
-"""The activities of a run that is going."""
-
-MAX_STRETCHES = 48
-"""Stretches that are kept of one run: of a longer story the shortest are told as part of the one before."""
 
 
 class RunStretch(ContractModel):

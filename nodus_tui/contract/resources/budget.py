@@ -1,30 +1,16 @@
 """Budget: one ceiling over compute and model spend together, for everything, a project, or what a selector finds."""
 
-import re
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from nodus_tui.contract.addresses import EmailAddress
 from nodus_tui.contract.base import ContractModel, UTCTime
 from nodus_tui.contract.money import USD, PositiveUSD
 from nodus_tui.contract.resources.hardware import Command
 from nodus_tui.contract.resources.meta import Metadata, Name, Resource
-from nodus_tui.contract.wording import quoted
-
-_ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@[\w.-]+")
-"""RFC 5322's addresses without quotes, comments and literals, with letters of every script."""
-
-
-def _checked_address(address: str) -> str:
-    if not _ADDRESS.fullmatch(address) or not address.isprintable():
-        raise ValueError(f"{quoted(address)} is no e-mail address, such as name@example.com")
-    return address
-
-
-EmailAddress = Annotated[str, Field(max_length=254), AfterValidator(_checked_address)]
-"""One e-mail address, without a display name."""
 
 Percent = Annotated[int, Field(ge=1, le=1000)]
 """Percent of the limit; above 100 is for budgets that only notify."""

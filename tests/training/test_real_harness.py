@@ -90,7 +90,7 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
 ) -> None:
     """Of a model that is fetched first, and is there for the second attempt although the hub has gone."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    parameters = {"limit": 40, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
+    parameters = {"limit": 20, "seed": 1, "evaluationBatchSize": 1, "maxCompletionLength": 64, "taskFilter": {"difficulty": "easy"}}
     async with real.backend() as backend:
         fetched = {"model": {"uri": f"hf://{REPOSITORY}@{COMMIT}"}, "resources": {"hardware": ["CPU"], "cpus": 1}}
         with hub(real.model) as there:
@@ -106,15 +106,15 @@ async def test_held_out_tasks_killed_midway_are_gone_on_with_from_the_harness_ow
         second = await until(backend)
         assert second.phase == "Succeeded", await log_of(backend)
         provenance = await output(backend, "provenance.json")
-        assert 0 < provenance["answersFromEarlierAttempts"] < 40
+        assert 0 < provenance["answersFromEarlierAttempts"] < 20
         assert provenance["model"]["commit"] == COMMIT
         assert set(provenance["model"]["files"]) == set(there.files)
         assert f"commit {COMMIT} was fetched before" in " ".join(second.notes)
         assert (provenance["offline"], "hf_secret" in json.dumps(provenance)) == ("network namespace", False)
         found = (await output(backend, "results.json"))["environment"]
-        assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 40
+        assert found["coverage"]["total"] == found["coverage"]["scored"] == len(found["results"]) == 20
         by_metric = {each.metric: each for each in second.scores}
-        assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 40)
+        assert (by_metric["coverage"].value, by_metric["passRate"].samples) == (1.0, 20)
         assert second.cost_usd > first.cost_usd
 
 
@@ -132,7 +132,7 @@ async def until_it_scores(backend: LocalBackend, cap: Decimal) -> Decimal:
 
 async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_own_cache(real: TrainingPlace) -> None:
     """A cent pays for a second."""
-    real.words(40, tokens=64)
+    real.words(20, tokens=64)
     async with real.backend() as backend:
         await backend.apply(real.benchmark("words", maxCostUSD="0.12"))
         cap = await until_it_scores(backend, Decimal("0.12"))
@@ -152,8 +152,8 @@ async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_
         await backend.act(ExtendCap(kind="TrainingJob", name="score", cap_usd=cap + 5))
         second = await until(backend)
         assert (second.phase, second.attempt) == ("Succeeded", first.attempt + 1), await log_of(backend)
-        assert [(each.task, each.samples) for each in second.scores] == [("words", 40)]
-        assert 0 < (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] < 40
+        assert [(each.task, each.samples) for each in second.scores] == [("words", 20)]
+        assert 0 < (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] < 20
         assert first.cost_usd < second.cost_usd <= cap + 5
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -29,6 +29,9 @@ from nodus_tui.widgets.key_bar import NOTHING_SPECIAL, Offer, key_line
 from nodus_tui.widgets.line_table import LineTable
 from nodus_tui.widgets.span_block import SpanBlock
 from nodus_tui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from nodus_tui.view_state.proposals import Question
 
 NOTICE_SECONDS = 12.0
 _MOST_OF_NAME = 20
@@ -119,13 +122,9 @@ class ViewScreen(WholeFrames[None]):
     def reread(self) -> None:
         """Ask anew for what was asked for once: a recording stands elsewhere now."""
 
-    def unsaved(self) -> str:
-        """What a person typed here and did not save, by its name; empty where there is nothing."""
-        return ""
-
-    async def unkept(self) -> str:
-        """Why that will not be offered again when somebody leaves now; empty where it is kept."""
-        return ""
+    async def asked_before_leaving(self) -> "Question | None":
+        """What is asked before the console is left, where something was typed here and stands nowhere else; None where nothing is."""
+        return None
 
     def came_from(self, screen: "ViewScreen") -> None:
         """It was gone to by its name or key from another view."""

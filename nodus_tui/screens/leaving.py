@@ -14,7 +14,7 @@ from nodus_tui.view_state.campaigns import status_of
 from nodus_tui.view_state.cells import Tone
 from nodus_tui.view_state.key_actions import key_words
 from nodus_tui.view_state.parting import Going, parting_words
-from nodus_tui.view_state.proposals import Question, quit_question, unsaved_question, unsent_question
+from nodus_tui.view_state.proposals import Question, quit_question, unsent_question
 
 STOP_GRACE_SECONDS = 10.0
 """What calls in flight get when the person leaves."""
@@ -46,8 +46,7 @@ class Leaving:
     async def _leave(self) -> None:
         await self._who.look()
         await self._know_the_work()
-        unsaved = [screen for screen in self._app.screen_stack if isinstance(screen, ViewScreen) and screen.unsaved()]
-        if unsaved and not await self._agreed(unsaved_question(unsaved[0].unsaved(), await unsaved[0].unkept())):
+        if not await self._typed_may_go():
             return
         unsent = self._services.asked.unsent
         if unsent and not await self._agreed(unsent_question(unsent)):
@@ -61,6 +60,17 @@ class Leaving:
             self._tell_stopping(groups)
             await self.stop_work(STOP_GRACE_SECONDS)
         self._app.exit(0, message=self.what_goes_on() or None)
+
+    async def _typed_may_go(self) -> bool:
+        """Whether nothing that was typed would be lost, or the person wants to leave all the same."""
+        # Dialogs are loaded with the first.
+        from nodus_tui.widgets.dialogs import AskingScreen  # noqa: PLC0415
+
+        for screen in tuple(self._app.screen_stack):
+            question = await screen.asked_before_leaving() if isinstance(screen, ViewScreen | AskingScreen) else None
+            if question is not None and not await self._agreed(question):
+                return False
+        return True
 
     async def _agreed(self, question: Question) -> bool:
         """Whether the person wants it; not where they are being asked something already."""

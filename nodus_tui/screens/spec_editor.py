@@ -29,7 +29,7 @@ from nodus_tui.screens.spec_keeping import Keeping
 from nodus_tui.values import replace
 from nodus_tui.view_state.cells import Line, Span, Tone, joined, line, muted
 from nodus_tui.view_state.key_actions import View
-from nodus_tui.view_state.proposals import Question
+from nodus_tui.view_state.proposals import Question, unsaved_question
 from nodus_tui.view_state.spec_checks import cost_line, next_fault, problem_count, side_lines, standing_line
 from nodus_tui.view_state.wrapping import wrapped
 from nodus_tui.widgets.dialogs import ConfirmDialog, HelpOverlay
@@ -157,9 +157,9 @@ class SpecEditor(ViewScreen):
         """The file's name, where it is."""
         return self.file.path.name if self.file.modified else ""
 
-    async def unkept(self) -> str:
-        """Why it is in no draft."""
-        return await self.keep_draft()
+    async def asked_before_leaving(self) -> Question | None:
+        """Whether to leave without saving, and what then becomes of the text."""
+        return unsaved_question(self.unsaved(), await self.keep_draft()) if self.unsaved() else None
 
     # Life
 

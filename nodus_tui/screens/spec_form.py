@@ -19,8 +19,10 @@ from nodus_tui.authoring.completion import NO_NAMES
 from nodus_tui.authoring.drafts import AnswersPlace, Kept
 from nodus_tui.authoring.form import DEFAULT_ANSWERS, QUESTIONS, TOOL_CHOICES, Answers, group_cap, problems, spec_of
 from nodus_tui.contract.money import display_usd
+from nodus_tui.screens.choice_list import Choice, ChoiceList
 from nodus_tui.screens.services import Services
 from nodus_tui.view_state.cells import Line, Span, Tone, hint, joined, line, muted
+from nodus_tui.view_state.proposals import Question, unkept_question
 from nodus_tui.view_state.spec_checks import cost_line
 from nodus_tui.view_state.wrapping import clipped
 from nodus_tui.widgets.dialogs import AskingScreen
@@ -30,6 +32,7 @@ from nodus_tui.widgets.text_entry import TextEntry
 _SECONDS = 0.4
 """Without a key for so long, the answers are checked."""
 _LABEL = 18
+_STAY, _EDIT, _DROP = "stay", "edit", "drop"
 _OTHER_LINES, _LEAST_LINES = 9, 3
 """The frame, the title and what is told; and how many questions are in sight at least."""
 
@@ -65,8 +68,8 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         self._kept: Kept[Answers] = Kept(place.keep, place.forget, place.leave)
         self.kept = False
         """Whether somebody who left is offered the answers again."""
-        self._not_kept = ""
-        """Why the answers could not be kept, where somebody who leaves was told so."""
+        self._going_back = False
+        """Whether it is being found out, or asked, what becomes of the answers."""
         self.checked: Checked | None = None
         self._asked: Answers | None = None
         self._timer: Timer | None = None
@@ -135,7 +138,6 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Take the answer; check a while later."""
         self.answers[(event.input.id or "").removeprefix("answer-")] = event.value
-        self._not_kept = ""
         self._tell()
         self._later()
 
@@ -170,9 +172,6 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
     def _lines(self) -> tuple[Line, ...]:
         question = QUESTIONS[self._question()]
         wrong = problems(self.answers)
-        if self._not_kept:
-            told = line(Span("! Your answers cannot be kept: ", Tone.BAD), *hint("Esc", " again throws them away.", "cancel"))
-            return (told, line(muted(self._not_kept)))
         lines: list[Line] = [line(muted(question.help))]
         if choices := self._choices(question.id):
             lines.append((*hint("ctrl+n", " next of: ", "choose"), muted(" · ".join(choices))))
@@ -226,11 +225,33 @@ class SpecForm(AskingScreen[tuple[str, str] | None]):
         self.dismiss((f"{self.answers['name'].strip()}.yaml", spec_of(self.answers)))
 
     def action_cancel(self) -> None:
-        """Make nothing; the answers are kept, or it is said that they cannot be."""
-        if not self._not_kept:
-            self._not_kept = self._settle(last=False)
-            if self._not_kept:
-                self._tell()
-                return
-            self.kept = self.answers != DEFAULT_ANSWERS
-        self.dismiss(None)
+        """Make nothing; the answers are kept, or it is asked what becomes of them."""
+        if not self._going_back:
+            self._going_back = True
+            self.run_worker(self._go_back(), exit_on_error=True)
+
+    async def _go_back(self) -> None:
+        unkept = await asyncio.to_thread(self._settle, last=False)
+        answer = await self._choose_fate(unkept) if unkept else _DROP
+        self._going_back = False
+        if answer == _EDIT:
+            self.action_finish()
+        elif answer == _DROP:
+            self.kept = not unkept and self.answers != DEFAULT_ANSWERS
+            self.dismiss(None)
+
+    async def _choose_fate(self, unkept: str) -> str | None:
+        """What becomes of answers that cannot be kept: an Escape that is held down throws nothing away."""
+        stay = Choice(_STAY, "Go on answering", "Nothing happens.")
+        edit = Choice(_EDIT, "Go on to the editor", "They become a spec there, which can be saved in any folder.")
+        drop = Choice(_DROP, "Throw the answers away", "What you typed is gone.")
+        choices = (stay, drop) if problems(self.answers) else (stay, edit, drop)
+        why = line(Span(f"! {unkept}", Tone.BAD))
+        return await self.app.push_screen_wait(
+            ChoiceList("Your answers cannot be kept", choices, self.services.now, lines=(why,), typed=False)
+        )
+
+    async def asked_before_leaving(self) -> Question | None:
+        """Whether to leave without the answers, where they cannot be kept."""
+        unkept = await asyncio.to_thread(self._settle, last=False)
+        return unkept_question(unkept) if unkept else None

@@ -33,6 +33,10 @@ class AskingScreen(ModalScreen[Result]):
         Binding("pagedown", "scroll_text(1)", show=False),
     ]
 
+    async def asked_before_leaving(self) -> Question | None:
+        """What is asked before the console is left, where what was typed here would be lost; None where nothing is."""
+        return None
+
     def action_scroll_text(self, by: int) -> None:
         """Scroll by half of what is seen."""
         dialog = self.query_one("#dialog", Vertical)

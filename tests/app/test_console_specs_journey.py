@@ -7,10 +7,12 @@ from console_driver import console, press, screen_text
 from draft_files import answers_kept, left_answers
 from scripted_backend import ScriptedBackend
 from test_console_on_local_backend import CONFIGURATION, until
+from textual.pilot import Pilot
 
 from local_backend.backend import open_backend
 from nodus_tui.app import NodusApp
 from nodus_tui.contract.backend import BackendOptions
+from nodus_tui.screens.choice_list import ChoiceList
 from nodus_tui.screens.group import GroupScreen
 from nodus_tui.screens.launch import EstimateScreen
 from nodus_tui.screens.spec_editor import SpecEditor
@@ -130,13 +132,65 @@ def full(alone: Path) -> Path:
     return alone
 
 
-async def test_answers_that_cannot_be_kept_go_after_it_was_said_only(full: Path) -> None:
+async def asked_in_the_form(app: NodusApp, pilot: Pilot[int]) -> SpecForm:
+    """The form, where it is asked what becomes of its answers."""
+    await press(app, pilot, "F", "c", "enter", *"sums")
+    form = app.screen
+    assert isinstance(form, SpecForm)
+    await press(app, pilot, "escape")
+    await until(app, pilot, lambda: "Your answers cannot be kept" in screen_text(app), "the question")
+    return form
+
+
+async def test_an_escape_that_is_held_down_throws_no_answers_away_that_cannot_be_kept(full: Path) -> None:
     async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
-        await press(app, pilot, "F", "c", "enter", *"sums", "escape")
-        assert "! Your answers cannot be kept" in screen_text(app)
-        assert "Esc again throws them away." in screen_text(app)
+        form = await asked_in_the_form(app, pilot)
+        await press(app, pilot, *["escape"] * 9)
+        await until(app, pilot, lambda: isinstance(app.screen, SpecForm | ChoiceList), "the form or its question")
+        assert form in app.screen_stack
+        assert form.answers["name"] == "sums"
+
+
+async def test_answers_that_cannot_be_kept_are_thrown_away_by_who_says_so(full: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
+        form = await asked_in_the_form(app, pilot)
+        await press(app, pilot, "down", "down", "enter")
+        await until(app, pilot, lambda: form not in app.screen_stack, "the form is gone")
+        assert isinstance(app.screen, SpecsScreen)
+        assert "Your answers are kept" not in screen_text(app)
+
+
+async def test_answers_that_cannot_be_kept_go_on_in_the_editor(full: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
+        await asked_in_the_form(app, pilot)
+        await press(app, pilot, "down", "enter")
+        await until(app, pilot, lambda: isinstance(app.screen, SpecEditor), "the editor")
+        assert "name: sums" in app.screen.editing.true_text
+
+
+async def test_wrong_answers_that_cannot_be_kept_are_mended_or_thrown_away(full: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", "!", "escape")
+        await until(app, pilot, lambda: "Your answers cannot be kept" in screen_text(app), "the question")
+        assert "Throw the answers away" in screen_text(app)
+        assert "Go on to the editor" not in screen_text(app)
+
+
+async def test_a_console_is_left_without_the_answers_after_a_question_only(full: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"sums", "ctrl+c")
+        await until(app, pilot, lambda: "Leave without your answers?" in screen_text(app), "the question")
+        assert "What was answered is lost then" in screen_text(app)
         await press(app, pilot, "escape")
-        assert not isinstance(app.screen, SpecForm)
+        await until(app, pilot, lambda: isinstance(app.screen, SpecForm), "the form")
+        assert app.screen.answers["name"] == "sums"
+
+
+async def test_answers_that_are_kept_hold_nobody_up_who_leaves_the_console(alone: Path) -> None:
+    async with console(ScriptedBackend(), state_folder=alone) as (app, pilot):
+        await press(app, pilot, "F", "c", "enter", *"sums", "ctrl+c")
+        await until(app, pilot, lambda: not app.is_running, "it is left")
+    assert answers_kept(alone / "drafts")["name"] == "sums"
 
 
 async def test_a_file_that_was_written_here_is_the_selected_one_afterwards(alone: Path) -> None:

@@ -18,16 +18,20 @@ from nodus_tui.contract.results import GroupResults
 @click.argument("group", type=TargetType())
 @click.option("--summary", is_flag=True, help="The summary alone, without the table of cases.")
 @gate_options
-@output_option(*FORMATS)
+@output_option(*FORMATS, "jsonl")
 def command(group: str, min_pass_rate: float | None, min_coverage: float | None, output: str, *, summary: bool) -> int:
     """The verdicts of GROUP with its pass rate, error, coverage and cost, as they stand now. Of tj/NAME the scores of a TrainingJob,
     of sweep/NAME its cells, and what shards and repetitions come to together.
+
+    With -o jsonl each case of a group is a line, with its whole conversation and its calls.
 
     Reading is exit 0 whatever the results are; with --min-pass-rate or --min-coverage the exit code is that of `run`.
     """
     gate = Gate(min_pass_rate=min_pass_rate, min_coverage=min_coverage)
     gated = min_pass_rate is not None or min_coverage is not None
     kind, name = split_target(group) if "/" in group else ("AgentGroup", group)
+    if output == "jsonl" and kind != "AgentGroup":
+        raise click.UsageError(f"-o jsonl is for groups, and {group} is none: a sweep's cells are groups of their own")
     if kind == "TrainingJob":
         from nodus_tui.cli.jobs import judge_job  # noqa: PLC0415 - the results of a group need nothing of jobs and sweeps
         from nodus_tui.cli.training_results import training_results, training_text  # noqa: PLC0415 - see above
@@ -40,17 +44,26 @@ def command(group: str, min_pass_rate: float | None, min_coverage: float | None,
     if kind != "AgentGroup":
         raise click.UsageError(f"{group} has no results: groups, TrainingJobs (tj/NAME) and sweeps (sweep/NAME) have")
 
-    async def ask(backend: Backend) -> GroupResults:
-        return await backend.results(name)
-
-    results = with_backend("look", ask)
-    emit(summary_text(results) if summary and output == "table" else results_text((results,), output))
+    results = with_backend("look", lambda backend: _told(backend, name, output, summary=summary))
     if not gated:
         return Exit.DONE
     judgement = judge(results, gate)
     for sentence in judgement.sentences:
         say(sentence)
     return judgement.code
+
+
+async def _told(backend: Backend, group: str, output: str, *, summary: bool) -> GroupResults:
+    """The results of a group, told on stdout."""
+    results = await backend.results(group)
+    if output == "jsonl":
+        from nodus_tui.cli.case_lines import case_lines  # noqa: PLC0415 - see above
+
+        async for told in case_lines(backend, results):
+            emit(told)
+    else:
+        emit(summary_text(results) if summary and output == "table" else results_text((results,), output))
+    return results
 
 
 async def _sweep(backend: Backend, name: str, gate: Gate | None, output: str, *, summary: bool) -> int:

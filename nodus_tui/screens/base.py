@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.events import Resize, ScreenResume
+from textual.screen import Screen
 from textual.widget import Widget
 
 from nodus_tui.key_gate import WholeFrames
@@ -334,10 +335,14 @@ class ViewScreen(WholeFrames[None]):
 
     def on_screen_suspend(self) -> None:
         """Whoever comes back from another view does not find what was told before; a dialog is still the same place."""
-        if not isinstance(self.app.screen, ViewScreen):
-            self.show_keys()
-        elif self.app.screen is not self:
+        if isinstance(self.app.screen, ViewScreen) and self.app.screen is not self:
             self.past()
+
+    def _other_screen(self, screen: Screen[Any]) -> None:
+        """Another one has the keys: where it is a dialog, which may lie on another one, the view below tells its keys."""
+        below = (each for each in reversed(self.app.screen_stack) if isinstance(each, ViewScreen))
+        if not isinstance(screen, ViewScreen) and next(below, None) is self:
+            self.show_keys()
 
     def _end_notice(self, told: int) -> None:
         if told == self._notices_told and self._notice:
@@ -348,6 +353,7 @@ class ViewScreen(WholeFrames[None]):
         """First paint, and again with each theme."""
         self.stands = True
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._repaint())
+        self.app.screen_change_signal.subscribe(self, self._other_screen)
         if self.first_notice:
             self.notice(self.first_notice, Tone.GOOD)
 

@@ -151,6 +151,17 @@ async def test_an_escape_that_is_held_down_throws_no_answers_away_that_cannot_be
         assert form.answers["name"] == "sums"
 
 
+async def test_the_footer_tells_the_keys_of_a_question_over_a_dialog_and_then_those_of_the_dialog_again(full: Path) -> None:
+    def footer(app: NodusApp) -> str:
+        return screen_text(app).splitlines()[-1].rstrip()
+
+    async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
+        await asked_in_the_form(app, pilot)
+        await until(app, pilot, lambda: footer(app) == " ↑ ↓ choose  Enter take it  Esc cancel", "the question's keys")
+        await press(app, pilot, "escape")
+        await until(app, pilot, lambda: footer(app).startswith(" Tab next  ctrl+n choose"), "the form's keys")
+
+
 async def test_answers_that_cannot_be_kept_are_thrown_away_by_who_says_so(full: Path) -> None:
     async with console(ScriptedBackend(), state_folder=full) as (app, pilot):
         form = await asked_in_the_form(app, pilot)

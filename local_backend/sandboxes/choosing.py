@@ -82,7 +82,10 @@ async def choose_engine(
 
 
 async def engines_here(environ: Mapping[str, str]) -> tuple[SandboxEngine, ...]:
-    """Every engine at which sandboxes of ours may be left, to list and remove them; the caller closes them."""
+    """Every engine at which sandboxes of ours may be left, to list and remove them; the caller closes them.
+
+    One that is there and does not answer is among them, and fails at whatever it is asked: what runs at it is not nothing.
+    """
     engines: list[SandboxEngine] = [look_at_bubblewrap(environ)]
     try:
         async with asyncio.timeout(LOOK_SECONDS):
@@ -90,7 +93,7 @@ async def engines_here(environ: Mapping[str, str]) -> tuple[SandboxEngine, ...]:
     except SandboxError as error:
         _log.info("Docker is not asked for sandboxes: %s", error)
     except TimeoutError:
-        _log.warning("Docker is not asked for sandboxes: it did not answer within %.0f s", LOOK_SECONDS)
+        engines.append(_Silent("docker", f"the Docker engine did not answer within {LOOK_SECONDS:.0f} s"))
     return tuple(engines)
 
 
@@ -162,3 +165,34 @@ class _Corrected:
     async def aclose(self) -> None:
         """The engine's."""
         await self._engine.aclose()
+
+
+class _Silent:
+    """An engine that is there and does not answer: it fails at everything, with the reason."""
+
+    def __init__(self, name: EngineName, why: str) -> None:
+        self._why = why
+        self.facts = EngineFacts(name, "", "weaker", (why,))
+
+    async def prepare(self, *_: object, **__: object) -> str:
+        """Fails."""
+        raise SandboxError(self._why)
+
+    async def build(self, *_: object, **__: object) -> str:
+        """Fails."""
+        raise SandboxError(self._why)
+
+    async def create(self, *_: object, **__: object) -> Sandbox:
+        """Fails."""
+        raise SandboxError(self._why)
+
+    async def list(self) -> list[FoundSandbox]:
+        """Fails."""
+        raise SandboxError(self._why)
+
+    async def remove(self, *_: object, **__: object) -> None:
+        """Fails."""
+        raise SandboxError(self._why)
+
+    async def aclose(self) -> None:
+        """Nothing is held."""

@@ -52,6 +52,10 @@ class SandboxRefusedError(SandboxError):
     """This engine cannot give what was asked, and never will: the request must change. The text says what and how."""
 
 
+_PROGRAMS_BYTES = 64 << 20
+"""Memory of a sandbox that files never take."""
+
+
 class Limits(Struct, frozen=True):
     """What a sandbox may use at most."""
 
@@ -61,6 +65,13 @@ class Limits(Struct, frozen=True):
     disk_bytes: int = 1 << 30
     """Over all its writable folders together."""
     open_files: int = 1024
+
+    @property
+    def storable_bytes(self) -> int:
+        """What the writable folders, which lie in memory, hold together: the disk, but never all of the memory, for no program could
+        start any more where files leave it nothing, not even the one that takes the files out.
+        """
+        return min(self.disk_bytes, self.memory_bytes - min(_PROGRAMS_BYTES, self.memory_bytes // 4))
 
 
 class TerminalSize(Struct, frozen=True):

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import secrets
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ _SMALL_BYTES = 1 << 20
 _KILL_SECONDS = 10.0
 _CHUNK = 1 << 18
 _NOT_A_FILE = 41
+_KILLED = 128 + signal.SIGKILL
+_TAR_ATTEMPTS = 2
 
 
 class SandboxFileError(SandboxError):
@@ -330,9 +333,26 @@ async def fetch_folder(
     """Take a folder out as an archive file of the host, which appears whole or not at all. What is in it is untrusted.
 
     `room` says how many bytes may be written before others have too little; what is small is written all the same.
-    Raises SandboxFileError when it is larger than the limit or is no folder, SandboxError, OSError when the host's disk refuses it; ENOSPC
-    also where there is no such room.
+    Raises SandboxFileError when it is larger than the limit, is no folder, or needs more memory than the sandbox has; SandboxError, OSError
+    when the host's disk refuses it; ENOSPC also where there is no such room.
     """
+    for _ in range(_TAR_ATTEMPTS):
+        try:
+            return await _fetch_once(sandbox, folder, user, target, limit_bytes, timeout, room)
+        except _KilledError:
+            # A container's end looks the same from here. Else the kernel did it, for want of memory, and mostly of the sandbox's own.
+            if not await sandbox.alive():
+                raise SandboxGoneError(f"{folder} could not be taken out: the sandbox has ended.") from None
+    raise SandboxFileError(f"To take {folder} out needs more memory than is left in the sandbox (tar was killed).")
+
+
+class _KilledError(Exception):
+    """tar was killed, and by nobody here."""
+
+
+async def _fetch_once(
+    sandbox: Sandbox, folder: str, user: User, target: Path, limit_bytes: int, timeout: float, room: Callable[[], int | None] | None
+) -> Fetched:
     # Hard links are told as files, for the archive's readers know of none; a tar that cannot do so is asked plainly.
     script = (
         f'cd -- "$1" || exit {_NOT_A_FILE}; '
@@ -353,6 +373,8 @@ async def fetch_folder(
             stderr = kept["stderr"].whole()
             if code == _NOT_A_FILE:
                 raise SandboxFileError(f"{folder} is no folder that can be read.")
+            if code == _KILLED:
+                raise _KilledError
             # 1: a file changed meanwhile; 2: some could not be read. The archive is whole either way.
             if code not in {0, 1, 2}:
                 raise SandboxError(f"{folder} could not be taken out: {said(stderr) or f'tar ended with {code}'}.")

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacking import Ground, agent_of, as_root, here, needs_known_machine
+from attacking import LIMITS, Ground, agent_of, as_root, here, needs_known_machine
 
 from local_backend.sandboxes.archives import entries, member
 from local_backend.sandboxes.interface import User
-from local_backend.sandboxes.running import fetch_folder
+from local_backend.sandboxes.running import SandboxFileError, fetch_folder
+from nodus_tui.values import replace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -148,6 +149,51 @@ os.mkfifo("pipe"); socket.socket(socket.AF_UNIX).bind("socket"); open("file", "w
         await fetch_folder(ground.agent.sandbox, "/task/odd", user=User.AGENT, target=taken, limit_bytes=1 << 20)
     assert fetched.size_bytes < 1 << 20
     await ground.agent.bash("chmod 700 /task/odd/closed; rm -rf /task/odd")
+
+
+async def test_makes_files_larger_than_the_disk_that_hold_nothing(ground: Ground) -> None:
+    """A file is no larger than the disk, whatever it holds: nobody reads zeros without end."""
+    said = await ground.agent.attack("""
+for size in (65 << 20, 1 << 40):
+    open("/task/hollow", "w").close()
+    attempt(size, lambda: os.truncate("/task/hollow", size))
+    attempt(size, lambda: os.posix_fallocate(os.open("/task/hollow", os.O_RDWR), size, 1))
+print(os.path.getsize("/task/hollow"))
+os.unlink("/task/hollow")
+""")
+    assert "GOT" not in said, said
+    assert said.count("held ") == 4, said
+
+
+async def test_nests_folders_without_end(ground: Ground, tmp_path: Path) -> None:
+    """The program that takes files out has the sandbox's memory and no other: what it cannot hold is the agent's own fault."""
+    async with agent_of(ground.engine, limits=replace(LIMITS, memory_bytes=96 << 20)) as agent:
+        said = await agent.attack('for _ in range(1500): os.mkdir("n" * 200); os.chdir("n" * 200)')
+        assert said.endswith("[exit code 0]"), said
+        with pytest.raises(SandboxFileError, match="needs more memory than is left"):
+            await fetch_folder(agent.sandbox, "/task", user=User.AGENT, target=tmp_path / "deep.tar", limit_bytes=1 << 30)
+        await agent.is_well()
+        assert not (tmp_path / "deep.tar").exists()
+
+
+async def test_holds_files_back_by_leases(ground: Ground, tmp_path: Path) -> None:
+    """A lease holds up whoever opens the file for a limited time, and ends with its process, which is killed before files are taken out."""
+    async with agent_of(ground.engine) as agent:
+        await agent.bash("""
+cat >lease.py <<'CODE'
+import fcntl, os, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+for number in range(20):
+    file = os.open(f"held-{number}", os.O_WRONLY | os.O_CREAT)
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+open("ready", "w").close()
+time.sleep(100)
+CODE
+python3 -I lease.py & while ! [ -e ready ]; do sleep 0.02; done""")
+        assert "timed out" in await agent.bash("timeout 0.3 cat held-1 || echo timed out")
+        await agent.sandbox.kill_agent()
+        await fetch_folder(agent.sandbox, "/task", user=User.AGENT, target=tmp_path / "held.tar", limit_bytes=1 << 20)
+        assert len([each for each in entries(tmp_path / "held.tar") if each.path.startswith("held-")]) == 20
 
 
 async def test_hostile_names_of_files(ground: Ground, tmp_path: Path) -> None:

@@ -110,6 +110,67 @@ def a_program_of_the_host() -> "subprocess.Popen[bytes]":
     return subprocess.Popen(["sleep", "300"])
 
 
+async def test_has_the_kernel_send_its_signals(ground: Ground) -> None:
+    """The kernel asks of signals that it sends for somebody the same rights as of his own."""
+    async with agent_of(ground.engine, purpose="grading") as agent, roots_program(agent):
+        said = await agent.attack("""
+set_signal = 10
+def has_sent(target, number):
+    mine, yours = socket.socketpair()
+    try:
+        fcntl.fcntl(mine, set_signal, number)
+        fcntl.fcntl(mine, fcntl.F_SETOWN, target)
+        fcntl.fcntl(mine, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+        yours.send(b"now")
+    except OSError: pass
+root = int(open("/tmp/root.pid").read())
+for target in (1, root, -root):
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGTSTP): has_sent(target, number)
+child = os.fork()
+if child == 0: time.sleep(60)
+has_sent(child, signal.SIGKILL)
+print("its own ended by", os.waitpid(child, 0)[1])
+""")
+        assert "its own ended by 9" in said, said
+        await agent.is_well()
+
+
+async def test_goes_before_others_on_the_processor(ground: Ground) -> None:
+    """No CAP_SYS_NICE: no real-time policy, no deadline, no better niceness, no first place at the disk."""
+    await ground.agent.held(
+        """
+for policy in (os.SCHED_FIFO, os.SCHED_RR): attempt(policy, lambda: os.sched_setscheduler(0, policy, os.sched_param(10)))
+attempt("nice", lambda: os.nice(-5))
+attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, 0, -1))
+deadline = struct.pack("IIQiIQQQ", 48, 6, 0, 0, 0, 10**6, 10**7, 10**7)
+attempt("deadline", lambda: libc.syscall(ctypes.c_long({"x86_64": 314, "aarch64": 274}[platform.machine()]), 0, deadline, 0) == 0 or 1 / 0)
+attempt("disk", lambda: libc.syscall(ctypes.c_long({"x86_64": 251, "aarch64": 30}[platform.machine()]), 1, 0, 1 << 13) == 0 or 1 / 0)
+""",
+        at_least=6,
+    )
+
+
+async def test_leaves_dead_processes_that_nobody_buries(ground: Ground) -> None:
+    """Dead processes count as long as their parent does not take note of them, and are buried when it is killed."""
+    async with agent_of(ground.engine) as agent:
+        said = await agent.attack(
+            """
+made = 0
+try:
+    while made < 1000:
+        if os.fork() == 0: os._exit(0)
+        made += 1
+except OSError: pass
+print("made", made)
+time.sleep(60)
+""",
+            timeoutSeconds=1,
+        )
+        assert int(said.split("made ")[1].split()[0]) < 64
+        await agent.is_well()
+        assert int((await agent.bash("ls -d /proc/[0-9]* | wc -l")).split()[0]) < 12
+
+
 async def test_kills_programs_of_the_host(ground: Ground) -> None:
     """A PID namespace: no number inside names a process of this machine."""
     with a_program_of_the_host() as hosts:

@@ -3,17 +3,25 @@
 The first line of each test's docstring says what holds the attack.
 """
 
+import contextlib
 import os
+import textwrap
+from pathlib import Path
 
 import psutil
 import pytest
-from attacking import Agent, Ground, agent_of, as_root, engine_of
+from attacking import LIMITS, Agent, Ground, agent_of, as_root, engine_of, needs_known_machine
 
-from local_backend.sandboxes.interface import SandboxGoneError
+from local_backend.sandboxes.archives import member
+from local_backend.sandboxes.interface import SandboxGoneError, User
+from local_backend.sandboxes.running import SandboxFileError, fetch_folder
+from nodus_tui.values import replace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MEMORY = 256 << 20
+_COUNTED_APART = Path("/sys/fs/cgroup/memory/memory.kmem.tcp.limit_in_bytes").exists()
+"""Version 1 of control groups has a limit of its own for what sockets hold, which engines do not set."""
 
 
 async def goes_on(ground: Ground, agent: Agent) -> None:
@@ -123,6 +131,110 @@ print("total", total)
         await agent.bash("rm /task/full*")
         assert not (await agent.call("write", path="/task/more", content="x" * 100_000)).result.is_error
         await goes_on(ground, agent)
+
+
+async def test_fills_the_memory_with_files(ground: Ground, tmp_path: Path) -> None:
+    """Files never take all of the memory: programs can start, and the answer can be taken out and judged."""
+    async with agent_of(ground.engine, limits=replace(LIMITS, memory_bytes=160 << 20, disk_bytes=1 << 30)) as agent:
+        said = await agent.bash("""
+echo wrong >solution.py
+for folder in /tmp /home/agent /dev/shm /task; do head -c 400M /dev/zero >$folder/full && echo GOT $folder || echo held; done""")
+        assert said.count("held") == 4, said
+        assert "GOT" not in said, said
+        await agent.is_well()
+        fetched = await fetch_folder(agent.sandbox, "/task", user=User.AGENT, target=tmp_path / "full.tar", limit_bytes=1 << 30)
+        assert fetched.incomplete == ""
+        assert b"".join(member(tmp_path / "full.tar", "solution.py")) == b"wrong\n"
+
+
+async def test_leaves_memory_behind_that_no_process_holds(ground: Ground, tmp_path: Path) -> None:
+    """Segments of memory that outlive their processes count; who has left no memory to take its answer out has left no answer."""
+    async with agent_of(ground.engine, command_seconds=20) as agent:
+        try:
+            said = await agent.attack("""
+libc.shmat.restype = ctypes.c_void_p
+libc.shmdt.argtypes = [ctypes.c_void_p]
+for size in (16 << 20, 1 << 20, 1 << 16, 1 << 12):
+    if os.fork() == 0:
+        while True:
+            where = libc.shmat(syscall("shmget", 0, size, 0o1600), None, 0)
+            ctypes.memset(where, 1, size)
+            libc.shmdt(where)
+    print("ended by", os.wait()[1])
+""")
+            assert "ended by 9" in said or "exit code 137" in said, said
+            await agent.sandbox.kill_agent()
+            with contextlib.suppress(SandboxFileError):
+                await fetch_folder(agent.sandbox, "/task", user=User.AGENT, target=tmp_path / "rest.tar", limit_bytes=1 << 20)
+        except SandboxGoneError:
+            assert any("memory" in weakness for weakness in ground.engine.facts.weaknesses)
+    async with agent_of(ground.engine) as other:
+        await other.is_well()
+
+
+@pytest.mark.parametrize("way", ["semaphores", "messages", "unix sockets", "attributes of files"])
+async def test_has_the_kernel_keep_things_for_it(ground: Ground, way: str) -> None:
+    """What the kernel keeps for a sandbox's programs counts as their memory, or has a limit of its own."""
+    code = {
+        "semaphores": "while made < 6 * MOST and libc.semget(0, 32000, 0o1600) >= 0: made += 32000 * 64",
+        "messages": """
+libc.msgsnd.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+text = ctypes.create_string_buffer(b"m" * 8200)
+while made < 6 * MOST and (queue := libc.msgget(0, 0o1600)) >= 0:
+    while libc.msgsnd(queue, text, 8192, 0o4000) == 0: made += 8192
+""",
+        "unix sockets": """
+for _ in range(4): os.fork()
+kept = []
+for _ in range(100):
+    kept += socket.socketpair()
+    kept[-1].setblocking(False)
+    try:
+        while True: made += kept[-1].send(bytes(1 << 14))
+    except OSError: pass
+made *= 16
+""",
+        "attributes of files": """
+while made < 6 * MOST: os.setxattr("/tmp", f"user.{made}", bytes(60_000)); made += 60_000
+""",
+    }[way]
+    async with agent_of(ground.engine, command_seconds=10) as agent:
+        try:
+            said = await agent.attack(
+                f"MOST = {MEMORY}\nmade = 0\ntry:\n{textwrap.indent(code, '    ')}\nexcept OSError: pass\nprint('made', made)"
+            )
+            assert "exit code 137" in said or int(said.rsplit("made ", 1)[1].split()[0]) < 2 * MEMORY, said
+        except SandboxGoneError:
+            assert any("memory" in weakness for weakness in ground.engine.facts.weaknesses)
+    async with agent_of(ground.engine) as other:
+        await other.is_well()
+
+
+async def test_fills_the_buffers_of_its_own_network(ground: Ground) -> None:
+    """What sockets hold counts as memory under bubblewrap; under Docker where the engine's control groups are of version 2."""
+    needs_known_machine()
+    attack = """
+kept, made = [], 0
+try:
+    for _ in range(120):
+        each = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+        each.bind(("127.0.0.1", 0)); each.setblocking(False); kept.append(each)
+        for _ in range(8): made += each.sendto(bytes(40_000), each.getsockname())
+except OSError: pass
+waiting = 0
+for each in kept:
+    try:
+        while True: waiting += len(each.recv(65536))
+    except OSError: pass
+print("waiting", waiting)
+"""
+    async with agent_of(ground.engine, limits=replace(LIMITS, memory_bytes=64 << 20, disk_bytes=16 << 20)) as agent:
+        waiting = int((await agent.attack(attack)).rsplit("waiting ", 1)[1].split()[0])
+    if ground.engine.facts.engine == "bubblewrap" or not _COUNTED_APART:
+        assert waiting < 16 << 20
+    else:
+        assert waiting > 16 << 20, "it is held after all: docs/sandboxes.md says that it is not"
 
 
 async def test_makes_files_without_number(ground: Ground) -> None:

@@ -1,17 +1,21 @@
 """Which engine is chosen: by a real probe run, or because somebody says so."""
 
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from local_backend.machine_sandboxes import MachineSandboxes
+from local_backend.sandboxes import choosing
 from local_backend.sandboxes.bubblewrap.engine import BubblewrapEngine, connect_bubblewrap
 from local_backend.sandboxes.choosing import choose_engine, engines_here
 from local_backend.sandboxes.interface import EngineFacts, Limits, Sandbox, SandboxEngine, SandboxError, SandboxRequest
 from local_backend.sandboxes.owner import this_process
 from local_backend.sandboxes.probing import probe
 from nodus_tui.contract.configuration import SandboxSettings
+from nodus_tui.contract.errors import NodusError
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 
@@ -124,3 +128,14 @@ async def test_looking_needs_nothing_installed(tmp_path: Path) -> None:
     assert isinstance(await engines[0].list(), list)
     for engine in engines:
         await engine.aclose()
+
+
+async def test_sandboxes_at_an_engine_that_hangs_are_unknown_and_not_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "LOOK_SECONDS", 0.1)
+    with socket.socket(socket.AF_UNIX) as hung:
+        hung.bind(str(tmp_path / "docker.sock"))
+        hung.listen()
+        here = MachineSandboxes(tmp_path, {**ENVIRON, "DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
+        with pytest.raises(NodusError, match="the sandboxes of docker cannot be listed: the Docker engine did not answer"):
+            await here.list()
+        assert ["the Docker engine did not answer" in failure for failure in (await here.reap()).failures] == [True]

@@ -19,6 +19,7 @@ _CONTROLLERS = ("memory", "pids", "cpu")
 _PERIOD_US = 100_000
 _LEAST_QUOTA_US = 1_000
 _REMOVE_SECONDS = 5.0
+_BUFFERS_SHARE = 8
 
 
 class Hierarchies(Struct, frozen=True):
@@ -98,6 +99,10 @@ def _limit_first(groups: Iterable[Path], limits: Limits) -> None:
         swap.write_text(str(limits.memory_bytes), encoding="ascii")
     else:
         (memory / "memory.swappiness").write_text("0", encoding="ascii")
+    buffers = memory / "memory.kmem.tcp.limit_in_bytes"
+    if buffers.exists():
+        # What sockets hold is counted apart in version 1, and only once it has a limit.
+        buffers.write_text(str(limits.memory_bytes // _BUFFERS_SHARE), encoding="ascii")
     (pids / "pids.max").write_text(str(limits.pids), encoding="ascii")
     (cpu / "cpu.cfs_period_us").write_text(str(_PERIOD_US), encoding="ascii")
     (cpu / "cpu.cfs_quota_us").write_text(str(_quota(limits)), encoding="ascii")

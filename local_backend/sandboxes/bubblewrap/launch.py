@@ -243,7 +243,8 @@ def init_config(request: SandboxRequest, users: Users, *, groups: bool) -> dict[
     """What init is told first."""
     limits = request.limits
     # Root's share of the processes: a fork bomb must not keep the grader from starting, nor us from ending the bomb.
-    rlimits = [(_RLIMIT_CORE, 0), (_RLIMIT_NOFILE, limits.open_files), (_RLIMIT_NPROC, max(1, limits.pids - min(16, limits.pids // 4)))]
+    processes = max(1, limits.pids - min(16, limits.pids // 4))
+    rlimits = [(_RLIMIT_CORE, 0), (_RLIMIT_NOFILE, limits.open_files), (_RLIMIT_NPROC, processes), (_RLIMIT_FSIZE, limits.disk_bytes)]
     if not groups:
         # What maps a device's memory reserves far more addresses than it ever uses.
         rlimits.append((_RLIMIT_DATA if request.devices else _RLIMIT_AS, limits.memory_bytes))
@@ -251,7 +252,7 @@ def init_config(request: SandboxRequest, users: Users, *, groups: bool) -> dict[
     return {"lifetime": float(request.lifetime_seconds), "owners": owners, "rlimits": rlimits, "two_users": users.two}
 
 
-_RLIMIT_DATA, _RLIMIT_CORE, _RLIMIT_NPROC, _RLIMIT_NOFILE, _RLIMIT_AS = 2, 4, 6, 7, 9
+_RLIMIT_FSIZE, _RLIMIT_DATA, _RLIMIT_CORE, _RLIMIT_NPROC, _RLIMIT_NOFILE, _RLIMIT_AS = 1, 2, 4, 6, 7, 9
 
 
 def check_request(request: SandboxRequest, users: Users) -> None:

@@ -20,12 +20,12 @@ class WritableFolder(Struct, frozen=True):
 
 
 def writable_folders(request: SandboxRequest) -> tuple[WritableFolder, ...]:
-    """All of them, outer ones before those inside them. Their sizes together are the request's disk.
+    """All of them, outer ones before those inside them. Their sizes together are what its limits let it store.
 
     Half is the work folder's. The rest is shared alike by /tmp (of which /dev/shm takes a part), the agent's home, the extra folders, and
     /grader where the sandbox is for a grader.
     """
-    half = request.limits.disk_bytes // 2
+    half = request.limits.storable_bytes // 2
     others = dict.fromkeys((_TEMPORARY, AGENT_HOME, *request.extra_folders))
     if request.purpose in {"grading", "check", "probe"}:
         others[GRADER_FOLDER] = None

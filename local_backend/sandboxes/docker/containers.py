@@ -59,13 +59,14 @@ def _check_folder(what: str, path: str) -> None:
 
 
 def writable_folders(request: SandboxRequest, volumes: Sequence[str]) -> dict[str, int]:
-    """All writable folders with their sizes in bytes, together the request's disk: half for the work folder, the rest in equal parts, and
-    /dev/shm out of the part of /tmp. An image's volumes are among them, for a volume of the engine's would have no limit.
+    """All writable folders with their sizes in bytes, together what the request's limits let it store: half for the work folder, the rest
+    in equal parts, and /dev/shm out of the part of /tmp. An image's volumes are among them, for a volume of the engine's would have no
+    limit.
     """
     work = str(PurePosixPath(request.workdir))
     named = [TEMPORARY, AGENT_HOME, *request.extra_folders, *volumes, *([GRADER_FOLDER] if _for_grader(request) else ())]
     others = [path for path in dict.fromkeys(named) if path != work]
-    half = request.limits.disk_bytes // 2
+    half = request.limits.storable_bytes // 2
     sizes = {work: half} | {path: half // len(others) for path in others}
     shared_memory = min(_SHARED_MEMORY_BYTES, half // len(others) // 4)
     sizes[TEMPORARY] -= shared_memory

@@ -89,7 +89,7 @@ class JobScreen(ViewScreen):
         if self._problem:
             return (line(Span(f"! {unread('What follows', self._problem, self.asked_again())}", Tone.WARN)),) if self.tail.read else ()
         following = self.part("log", TextPane).at_end
-        words = "the log is whole" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
+        words = "the log has ended" if self.tail.ended else "the log follows" if following else f"{self.key('last')} follows the log again"
         return (line(muted(words)),)
 
     def moving(self) -> bool:

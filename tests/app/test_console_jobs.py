@@ -75,7 +75,7 @@ async def test_the_log_follows_as_it_grows_and_nothing_in_it_is_obeyed() -> None
         event = changed("swe-bench", 101, **backend.jobs["swe-bench"].status.to_document())
         for reader in backend._readers:
             reader.put_nowait(EventBatch(cursor=101, events=(event,)))
-        await until_said(app, pilot, "the log is whole")
+        await until_said(app, pilot, "the log has ended")
         assert "Timeout: it was ended at its timeout" in screen_text(app)
 
 

@@ -31,7 +31,7 @@ def _read(content: bytes) -> Judgement:
     if len(content) > LARGEST_VERDICT:
         raise _MalformedError("is too large")
     try:
-        told = json.loads(content)
+        told = json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise _MalformedError("is no JSON") from None
     if not isinstance(told, dict):
@@ -52,6 +52,14 @@ def _read(content: bytes) -> Judgement:
     if isinstance(reward, bool) or not isinstance(reward, int | float) or not _is_reward(reward):
         raise _MalformedError("has a reward that is no number from 0 to 1")
     return Judgement(verdict, float(reward), message)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names are told once: of two verdicts nobody knows which is meant."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _MalformedError("tells something twice")
+    return made
 
 
 def from_reward(content: bytes, threshold: float) -> Judgement:

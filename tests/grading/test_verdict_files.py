@@ -43,6 +43,8 @@ def test_a_verdict_with_and_without_a_reward() -> None:
         b'{"verdict": "Correct", "reward": true}',
         b'{"verdict": "Correct", "message": 5}',
         b'{"verdict": "Correct"}{"verdict": "Correct"}',
+        b'{"verdict": "Incorrect", "verdict": "Correct"}',
+        b'{"verdict": "Correct", "reward": 0, "reward": 1}',
         b'{"verdict": "Correct"',
         b"[" * 20_000,
         b'{"verdict": "Correct", "message": "' + b"x" * LARGEST_VERDICT + b'"}',

@@ -162,11 +162,11 @@ try:
         made += 1
 except OSError: pass
 print("made", made)
-time.sleep(60)
-""",
-            timeoutSeconds=1,
+os.kill(os.getpid(), signal.SIGKILL)
+"""
         )
-        assert int(said.split("made ")[1].split()[0]) < 64
+        assert 8 < int(said.split("made ")[1].split()[0]) < 64
+        await agent.sandbox.kill_agent()
         await agent.is_well()
         assert int((await agent.bash("ls -d /proc/[0-9]* | wc -l")).split()[0]) < 12
 

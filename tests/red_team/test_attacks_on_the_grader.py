@@ -111,6 +111,26 @@ def secret():
     while True: kept.append(bytearray(20 << 20))
 """,
     ),
+    "takes memory that outlives it": (
+        "the kernel takes judged code first",
+        """
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.shmat.restype, libc.shmdt.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+for size in (16 << 20, 1 << 20, 1 << 16, 1 << 12):
+    if os.fork() == 0:
+        while True:
+            where = libc.shmat(libc.shmget(0, size, 0o1600), None, 0)
+            ctypes.memset(where, 1, size)
+            libc.shmdt(where)
+    os.wait()
+def secret(): return 'x'
+""",
+    ),
+    "takes memory of the kernel": (
+        "the kernel takes judged code first",
+        "import ctypes\nwhile ctypes.CDLL(None).semget(0, 32000, 0o1600) >= 0: pass\ndef secret(): return 'x'",
+    ),
     "takes all memory with many processes": (
         "the kernel takes judged code first",
         """
@@ -204,6 +224,10 @@ class Evil(Exception):
 Evil.__name__ = '\\ud800' * 5000
 def secret(): raise Evil
 """,
+    ),
+    "answers with a key that is a list": (
+        _BOUNDED,
+        "import __main__\n__main__.encode = lambda value, keep: ['d', [[['l', []], 1]]]\ndef secret(): return 'x'",
     ),
     "takes rights from its own folder": (
         "what the judged user did to its files is its own fault",

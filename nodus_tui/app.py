@@ -355,7 +355,7 @@ class NodusApp(App[int], inherit_bindings=False):
     def _tick(self) -> None:
         screen = self.screen
         link = self.services.link()
-        lost = self.feed.connection.state == "lost" or (link is not None and not link.connected)
+        lost = self.feed.connection.state == "lost" or (link is not None and (not link.connected or bool(link.silence)))
         # Data that comes all the time paints the times, too.
         if isinstance(screen, ViewScreen) and screen.is_mounted and (lost or self._was_lost or self._ages(screen) or self._plays(screen)):
             screen.show()

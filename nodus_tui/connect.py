@@ -215,7 +215,7 @@ async def _remote(url: str, tell: Callable[[str], None], waiting: Callable[[str]
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
 
     address = remote_address(url, os.environ)
-    return await _greeted(RemoteBackend(address, silent=lambda: waiting(f"waiting for {address.shown} to answer")), tell)
+    return await _greeted(RemoteBackend(address, silent=_told(lambda: f"waiting for {address.shown} to answer", waiting)), tell)
 
 
 async def _greeted(backend: RemoteBackend, tell: Callable[[str], None]) -> Backend:
@@ -271,7 +271,20 @@ def attached_to(scheduler: LocalScheduler, record: SchedulerRecord, waiting: Cal
     from nodus_tui.remote.backend import RemoteBackend  # noqa: PLC0415
 
     address = socket_address(Path(record.socket))
-    return RemoteBackend(address, revive=scheduler.revive, silent=lambda: waiting(scheduler.silence(record)), connected=True)
+    # Another process may be the scheduler by then.
+    silent = _told(lambda: scheduler.silence(scheduler.record() or record), waiting)
+    return RemoteBackend(address, revive=scheduler.revive, silent=silent, connected=True)
+
+
+def _told(silence: Callable[[], str], waiting: Callable[[str], None]) -> Callable[[], str]:
+    """What is asked while no answer comes: the sentence, which `waiting` is given."""
+
+    def sentence() -> str:
+        words = silence()
+        waiting(words)
+        return words
+
+    return sentence
 
 
 def _other_surroundings(scheduler: LocalScheduler, record: SchedulerRecord) -> bool:

@@ -232,6 +232,8 @@ class LinkState(Struct, frozen=True):
     """When it became so."""
     last_heard: datetime
     """When the last byte came, heartbeats included."""
+    silence: str = ""
+    """What the other process is doing, in words that begin a sentence, while an answer is waited for that long; empty otherwise."""
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from nodus_tui.contract.http import HEARTBEAT_SECONDS, IDEMPOTENCY_HEADER, PREFI
 from nodus_tui.remote.address import Address
 from nodus_tui.remote.versions import skew_note
 from nodus_tui.remote.wire import MOST_BYTES, LostError, Params, Reply, Request, TooLargeError, Wire, body_of
+from nodus_tui.values import replace
 
 READ_SECONDS = 60.0
 """How long the server may say nothing before an answer counts as lost; it is then asked for again."""
@@ -41,8 +42,8 @@ Revive = Callable[[bool], Awaitable[Address]]
 Raises NodusError when there is none and none is to be started.
 """
 
-Silent = Callable[[], None]
-"""Told once when an answer is long in coming, and again for the next time after something came."""
+Silent = Callable[[], str]
+"""Asked what the other side is doing, once when an answer is long in coming, and again for the next time after something came."""
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Given = TypeVar("Given")
@@ -96,7 +97,7 @@ class Channel:
     def lost(self) -> None:
         """Nothing goes through."""
         if self.link.connected:
-            self.link = LinkState(connected=False, since=self._clock(), last_heard=self.link.last_heard)
+            self.link = replace(self.link, connected=False, since=self._clock())
 
     async def revive(self, *, acting: bool) -> None:
         """After a loss: have a server there again, where that is ours to do. Raises NodusError when none is to be."""
@@ -205,7 +206,7 @@ class Channel:
     def _tell_of_silence(self) -> None:
         if self._silent is not None and not self._told_of_silence:
             self._told_of_silence = True
-            self._silent()
+            self.link = replace(self.link, silence=self._silent())
 
     def unreachable(self, detail: str) -> NodusError:
         """The error for a server that cannot be reached."""

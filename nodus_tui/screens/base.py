@@ -297,9 +297,10 @@ class ViewScreen(WholeFrames[None]):
             lost = f"! No connection{since}: what you see is old. {why}.{again}"
             return (line(Span(lost, Tone.BAD)),), self.size.height
         link = self.services.link()
-        if link is not None and not link.connected:
-            age = age_text(link.last_heard, now)
-            return (line(Span(f"! Reconnecting: data {age} old. The work does not depend on this window.", Tone.WARN)),), 2
+        if link is not None and not (link.connected and not link.silence):
+            lost = "" if link.connected else f"Reconnecting: data {age_text(link.last_heard, now)} old. "
+            silence = f"{link.silence[:1].upper()}{link.silence[1:]}." if link.silence else "The work does not depend on this window."
+            return (line(Span(f"! {lost}{safe_text(silence)}", Tone.WARN)),), 4
         most = self._notice_lines or (4 if len(self._notice) == 1 else self.size.height * 2 // 3)
         return self._notice, most
 

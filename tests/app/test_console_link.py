@@ -35,6 +35,20 @@ async def test_a_broken_link_says_how_old_the_data_is() -> None:
         assert "Reconnecting" not in screen_text(app)
 
 
+@pytest.mark.parametrize(("connected", "lost"), [(True, "! The process"), (False, "! Reconnecting: data 0s old. The process")])
+async def test_what_a_silent_process_is_doing_is_said_until_it_answers(connected: bool, lost: str) -> None:
+    backend = LinkedBackend()
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        backend.link = replace(backend.link, connected=connected, silence="the process 368 is stopped; `kill -CONT 368` lets it go on")
+        app._tick()
+        await settled(app, pilot)
+        assert f"{lost} 368 is stopped; `kill -CONT 368` lets it go on." in screen_text(app)
+        backend.link = LinkState(connected=True, since=NOW, last_heard=NOW)
+        app._tick()
+        await settled(app, pilot)
+        assert "kill -CONT" not in screen_text(app)
+
+
 async def test_a_backend_in_this_process_has_no_link() -> None:
     assert not isinstance(ScriptedBackend(), Linked)
 

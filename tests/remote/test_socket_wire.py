@@ -161,9 +161,15 @@ async def test_who_waits_for_a_server_that_fails_at_once_is_told_before_it_is_gi
     monkeypatch.setattr(channel, "SILENT_SECONDS", 0.05)
     monkeypatch.setattr(channel, "PATIENCE_SECONDS", 0.2)
     told: list[str] = []
-    remote = RemoteBackend(socket_address(tmp_path / "socket"), silent=lambda: told.append("it is waited for"))
+
+    def silent() -> str:
+        told.append("it is waited for")
+        return told[-1]
+
+    remote = RemoteBackend(socket_address(tmp_path / "socket"), silent=silent)
     async with saying(tmp_path, said) as (_, heads), remote as backend:
         with pytest.raises(NodusError, match="does not answer"):
             await backend.info()
+        assert backend.link.silence == "it is waited for"
     assert told == ["it is waited for"]
     assert len(heads) > 1

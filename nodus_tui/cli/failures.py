@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from traceback import format_exception
 
 import click
@@ -12,6 +13,9 @@ import click
 from nodus_tui.cli.exits import EXIT_BY_ERROR, Exit
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.text import safe_text
+
+_OURS = frozenset({"nodus_tui", "local_backend"})
+"""The packages whose code one update replaces."""
 
 
 def report(error: Exception) -> int | None:
@@ -89,10 +93,25 @@ def _kept_in_log(error: Exception) -> str:
     from nodus_tui.cli.logs import log_path  # noqa: PLC0415
 
     name, path = type(error).__name__, log_path()
+    what = f"an unexpected {name}: {error}"
+    if _code_replaced(error):
+        what = "what is installed here was replaced while this ran, and the new code does not fit the old: start it again"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
             log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ} {os.getpid()} unexpected\n{''.join(format_exception(error))}")
     except OSError as refused:
-        return f"an unexpected {name}: {error}. Its details could not be kept ({refused}); NODUS_DEBUG=1 shows them"
-    return f"an unexpected {name}: {error}. Details are in {path}"
+        return f"{what}. Its details could not be kept ({refused}); NODUS_DEBUG=1 shows them"
+    return f"{what}. Details are in {path}"
+
+
+def _code_replaced(error: Exception) -> bool:
+    """Whether a part of ours that was loaded late does not fit what is loaded: its code is newer than this process, or gone."""
+    if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] not in _OURS:
+        return False
+    import psutil  # noqa: PLC0415 - needed for the unexpected only
+
+    try:
+        return error.path is None or Path(error.path).stat().st_mtime > psutil.Process().create_time()
+    except OSError:
+        return True

@@ -5,6 +5,7 @@ import os
 import pty
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -274,6 +275,35 @@ def test_the_unexpected_is_one_sentence_and_a_log(nodus: Nodus, workspace: Works
     log = workspace.home / "logs" / "errors.log"
     assert done.stderr == f"nodus-tui: an unexpected RuntimeError: a bolt ␛[31mbroke. Details are in {log}\n"
     assert "break_down" in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "replaced"),
+    [
+        ("nodus_tui.contract.phases", 60, True),
+        ("local_backend.storage.records", None, True),
+        ("nodus_tui.contract.phases", -1e6, False),
+        ("textual.app", 60, False),
+        ("yaml", None, False),
+    ],
+)
+def test_code_that_was_replaced_while_it_ran_is_named_as_what_it_is(
+    name: str, seconds: float | None, replaced: bool, nodus: Nodus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`seconds` is how much later than now the module was written; None for one that is gone."""
+    module = tmp_path / "module.py"
+    if seconds is not None:
+        module.touch()
+        os.utime(module, (time.time() + seconds,) * 2)
+
+    def load_late(*_: object) -> None:
+        raise ImportError("cannot import name 'New'", name=name, path=None if seconds is None else str(module))
+
+    monkeypatch.setattr(get_verb, "with_backend", load_late)
+    done = nodus("get", "groups")
+    assert done.exit_code == 4
+    assert ("was replaced while this ran" in done.stderr) == replaced
+    assert ("an unexpected ImportError" in done.stderr) != replaced
 
 
 def test_the_shell_completes_verbs_and_options(workspace: Workspace) -> None:

@@ -307,7 +307,10 @@ class LocalBackend:
             "episode": await self._reader.groups.sandbox_costs(runs) if runs else {},
             "sandbox": await self._reader.boxes.costs(boxes) if boxes else {},
         }
-        return tuple(each.model_copy(update={"cost_usd": costs.get(each.purpose, {}).get(each.run)}) for each in found)
+        # Another workspace may call one of its own the same.
+        return tuple(
+            each.model_copy(update={"cost_usd": costs.get(each.purpose, {}).get(each.run)}) if each.mine else each for each in found
+        )
 
     async def reap_sandboxes(self) -> ReapOutcome:
         """Remove the sandboxes whose owner is dead."""

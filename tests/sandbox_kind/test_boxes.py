@@ -35,6 +35,18 @@ async def kept(backend: Backend, path: str) -> bytes:
     return b"".join([piece async for piece in backend.read_sandbox_file("box", path)])
 
 
+async def test_what_another_workspace_calls_the_same_has_no_costs_of_ours(place: Place, tmp_path: Path) -> None:
+    await needs("bubblewrap")
+    (tmp_path / "other").mkdir()
+    other = Place(tmp_path / "other", sandboxes=place.sandboxes, rates=place.rates)
+    async with place.backend() as here, other.backend() as there:
+        await started(place, here)
+        await started(other, there)
+        by_ours = {each.mine: each.cost_usd for each in await here.sandboxes() if each.run == "box"}
+        assert by_ours[True] is not None
+        assert by_ours[False] is None
+
+
 async def test_it_runs_commands_and_ends_with_its_files_kept(any_place: Place) -> None:
     place = any_place
     async with place.backend() as backend:

@@ -218,7 +218,8 @@ async def extend_run(screen: ViewScreen, run: AgentRun, group: AgentGroup | None
         *((line(interrupted_waits(screen.key)),) if resting else ()),
     ]
     afresh = "It begins afresh; what was spent stays in the group's cost only."
-    onward = f"It goes on from the paid conversation; the {spent} counts against the new cap."
+    paid = f"It goes on from the paid conversation; the {spent} counts against the new cap."
+    onward = paid if status.cost_usd else "It goes on from the conversation, of which nothing is paid yet."
     answer = await screen.app.push_screen_wait(
         PromptDialog(
             f"New cap of run {run.name}, in US dollars",

@@ -97,6 +97,14 @@ async def test_the_switch_of_a_cap_says_what_holds_and_that_tab_changes_it() -> 
         assert "Tab lets it go on from the conversation instead" in screen_text(app)
 
 
+async def test_a_conversation_of_which_nothing_is_paid_is_not_called_paid() -> None:
+    unpaid = run(0, phase=RunPhase.WAITING, reason=Reason.MAX_COST_REACHED)
+    async with console(ScriptedBackend([group()], [unpaid]), start_at="fleet", size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "e")
+        assert "It goes on from the conversation, of which nothing is paid yet." in screen_text(app)
+        assert "counts against the new cap" not in screen_text(app)
+
+
 async def test_keys_that_come_in_one_piece_are_done_in_order() -> None:
     backend = fleet()
     async with console(backend, start_at="fleet") as (app, pilot):

@@ -91,12 +91,13 @@ def _subject(*what: object) -> list[str]:
     return [sys.executable, str(_SUBJECTS), *(str(each) for each in what)]
 
 
-def _percentile(values: Sequence[float], share: float) -> float:
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that so large a share of them, from 0 to 1, lies below."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def _keys(seconds: float) -> list[tuple[float, bytes]]:
+def keys_down(seconds: float) -> list[tuple[float, bytes]]:
     """Presses of the key down, not in step with any timer of the program."""
     chance, at, keys = random.Random(_SEED), 0.5, []
     while at < seconds - 1.5:
@@ -160,7 +161,7 @@ def _pressed(program: TerminalProgram, rows: int, seconds: float) -> tuple[list[
     """From keys to the selected row, and to its place, in milliseconds."""
     screen = Screen(*SIZE)
     screen.feed(program.written)
-    window = program.watch(seconds, _keys(seconds))
+    window = program.watch(seconds, keys_down(seconds))
     return *latencies_ms(window, screen, rows, 2), window
 
 
@@ -173,15 +174,15 @@ def _rows_of(figures: Figures, kind: str, label: str, options: argparse.Namespac
     with _opened(kind, 200, 0, 1, home) as (program, _):
         cursor, place, window = _pressed(program, 200, options.seconds + 4)
     for what, latencies in (("row", cursor), ("place", place)):
-        figures.add(f"{label}key to {what}, nothing else changes: p50", "ms", _percentile(latencies, 0.5), digits=1)
+        figures.add(f"{label}key to {what}, nothing else changes: p50", "ms", percentile(latencies, 0.5), digits=1)
         budget = 15 if ours else None
-        figures.add(f"{label}key to {what}, nothing else changes: p95", "ms", _percentile(latencies, 0.95), budget=budget, digits=1)
+        figures.add(f"{label}key to {what}, nothing else changes: p95", "ms", percentile(latencies, 0.95), budget=budget, digits=1)
     figures.add(f"{label}key, nothing else changes: processor", "ms a key", 1000 * window.cpu_seconds / len(cursor), digits=1)
     written = sum(len(chunk.data) for chunk in window.chunks) / len(cursor)
     figures.add(f"{label}key, nothing else changes: bytes", "a key", written)
     with _opened(kind, 200, 40, 2, home, THIN) as (program, _):
         _, place, _ = _pressed(program, 200, options.seconds + 4)
-    figures.add(f"{label}256 kbit/s, 150 ms, 200 rows at 2 Hz: key p95", "ms", _percentile(place, 0.95), budget=300 if ours else None)
+    figures.add(f"{label}256 kbit/s, 150 ms, 200 rows at 2 Hz: key p95", "ms", percentile(place, 0.95), budget=300 if ours else None)
 
 
 def measure_rows(figures: Figures, options: argparse.Namespace, home: Path) -> None:
@@ -201,7 +202,7 @@ def measure_many(figures: Figures, options: argparse.Namespace, home: Path) -> N
         memory = program.memory()
     taken = json.loads((home / "report").read_text(encoding="utf-8"))["changes_per_second"]
     figures.add("10,000 runs: opening the view", "ms", 1000 * opening, budget=300)
-    figures.add("10,000 runs, 5,000 changes/s: key p95", "ms", _percentile(place, 0.95), budget=50, digits=1)
+    figures.add("10,000 runs, 5,000 changes/s: key p95", "ms", percentile(place, 0.95), budget=50, digits=1)
     figures.add("10,000 runs, 5,000 changes/s: resident memory", "MiB", memory / _MIB, budget=150)
     figures.add("10,000 runs, 5,000 changes/s: processor", "%", window.cpu_percent)
     figures.add("10,000 runs: changes taken", "1/s", taken)

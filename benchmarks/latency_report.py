@@ -103,22 +103,24 @@ def tables(measured: Measurements) -> str:
     size = f"{measured.snapshot_bytes:,} bytes of JSON over the sockets, uncompressed ({measured.snapshot_bytes / _MIB:.1f} MiB)"
     parts = [
         f"Latency of events with {measured.runs:,} active runs:",
-        _table("watched", measured.windows, _WINDOW_FIGURES),
+        figures_table("watched", measured.windows, _WINDOW_FIGURES),
         f"Memory with {measured.runs:,} active runs:",
-        _table("", {"resident memory": measured.memory}, _MEMORY_FIGURES),
+        figures_table("", {"resident memory": measured.memory}, _MEMORY_FIGURES),
         f"A snapshot of {measured.finished_runs:,} runs, {size}:",
-        _table("asked for", measured.snapshots, _SNAPSHOT_FIGURES),
+        figures_table("asked for", measured.snapshots, _SNAPSHOT_FIGURES),
     ]
     return "\n\n".join(parts)
 
 
-def _table(head: str, rows: dict[str, list[T]], figures: Sequence[Figure[T]]) -> str:
-    lines = [_row([head, *(figure.name for figure in figures)]), _row(["---", *("---:" for _ in figures)])]
-    lines += [_row([label, *(_cell(trials, figure) for figure in figures)]) for label, trials in rows.items()]
+def figures_table(head: str, rows: dict[str, list[T]], figures: Sequence[Figure[T]]) -> str:
+    """One row for each label, one column for each figure; each cell `median (least to most)`."""
+    lines = [row([head, *(figure.name for figure in figures)]), row(["---", *("---:" for _ in figures)])]
+    lines += [row([label, *(_cell(trials, figure) for figure in figures)]) for label, trials in rows.items()]
     return "\n".join(lines)
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
+    """A line of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,4 +1,4 @@
-"""Makes the peer's own virtual environment, once, and lays the token table into it that it cannot do without."""
+"""Makes a peer's own virtual environment, once, and lays into inspect-ai's the token table that it cannot do without."""
 
 import hashlib
 import json
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from measuring import BenchmarkError
@@ -30,19 +31,33 @@ tables.o200k_base()
 
 def prepare_peer(folder: Path, token_table: Path | None) -> Peer:
     """The peer, ready to run from an environment in the folder. Raises BenchmarkError."""
-    commands = folder / "bin"
-    if not (commands / "inspect").exists():
-        if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists():
-            raise BenchmarkError(f"{folder} has other things in it: name a new folder with --peer-venv")
-        print(f"making the peer's environment in {folder} …", file=sys.stderr)
-        venv.create(folder, with_pip=True)
-        _run([str(commands / "python"), "-m", "pip", "install", "--quiet", f"inspect-ai=={VERSION}"])
-    found = _run([str(commands / "python"), "-c", "import importlib.metadata as m; print(m.version('inspect-ai'))"]).strip()
-    if found != VERSION:
-        raise BenchmarkError(f"{folder} has inspect-ai {found}, and {VERSION} is compared with: name another folder with --peer-venv")
+    commands = make_environment(folder, "inspect-ai", VERSION)
     tables = folder / "token-tables"
     _lay_token_table(commands, tables, token_table)
-    return Peer(commands, tables, found)
+    return Peer(commands, tables, VERSION)
+
+
+def make_environment(folder: Path, package: str, version: str, *, beside: Sequence[str] = ()) -> Path:
+    """The folder of the commands of an environment that has this package, made when it is missing; `beside` are further requirements.
+
+    Raises BenchmarkError when it cannot be made, or has another version.
+    """
+    commands = folder / "bin"
+    ask = [
+        str(commands / "python"),
+        "-c",
+        f"import importlib.metadata as m; print(*(d.version for d in m.distributions(name='{package}')))",
+    ]
+    if not (folder / "pyvenv.cfg").exists() and folder.exists() and any(folder.iterdir()):
+        raise BenchmarkError(f"{folder} has other things in it: name a new folder with --peer-venv")
+    if not (commands / "python").exists() or not _run(ask).strip():
+        print(f"making the environment of {package} in {folder} …", file=sys.stderr)
+        venv.create(folder, with_pip=True)
+        _run([str(commands / "python"), "-m", "pip", "install", "--quiet", f"{package}=={version}", *beside])
+    found = _run(ask).strip()
+    if found != version:
+        raise BenchmarkError(f"{folder} has {package} {found}, and {version} is compared with: name another folder with --peer-venv")
+    return commands
 
 
 def _lay_token_table(commands: Path, tables: Path, given: Path | None) -> None:

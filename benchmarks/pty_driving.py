@@ -13,8 +13,10 @@ import subprocess
 import termios
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Self
 
 import psutil
@@ -75,13 +77,21 @@ class Window:
 class TerminalProgram:
     """A program that believes to be on a terminal."""
 
-    def __init__(self, command: Sequence[str], *, environ: Mapping[str, str], size: tuple[int, int] = SIZE, link: Link = NO_LINK) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        size: tuple[int, int] = SIZE,
+        link: Link = NO_LINK,
+        folder: Path | None = None,
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         variables = {**environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self.link = link
         self.began = time.perf_counter()
-        self._child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=variables, start_new_session=True)
+        self._child = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=variables, cwd=folder, start_new_session=True)
         os.close(slave)
         self._process = psutil.Process(self._child.pid)
         self._link_free = self.began
@@ -199,3 +209,35 @@ class TerminalProgram:
             if question in self._tail:
                 self._tail = self._tail.replace(question, b"")
                 os.write(self._master, answer)
+
+
+class TerminalTree(TerminalProgram):
+    """The same, whose processor time and memory are those of the process and of all that it started."""
+
+    def __exit__(self, *exc: object) -> None:
+        """End all of them."""
+        started: list[psutil.Process] = []
+        with suppress(psutil.NoSuchProcess):
+            started = self._process.children(recursive=True)
+        super().__exit__(*exc)
+        for each in started:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(started, timeout=5)
+
+    def memory(self) -> int:
+        """Resident bytes now, pages that processes share counted for each of them. Raises BenchmarkError when the program has ended."""
+        return int(self._summed(lambda each: each.memory_info().rss))
+
+    def _cpu(self) -> float:
+        # A child that has ended and was waited for stands in its parent's figures.
+        return self._summed(lambda each: sum(each.cpu_times()[:4]))
+
+    def _summed(self, figure: Callable[[psutil.Process], float]) -> float:
+        if self._child.poll() is not None:
+            raise BenchmarkError(f"the program ended with {self._child.returncode}; the last it wrote: {self.last()!r}")
+        total = 0.0
+        for each in (self._process, *self._process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):  # It ended between the two looks.
+                total += figure(each)
+        return total

@@ -62,7 +62,7 @@ class Ours(Struct, frozen=True):
         if not program.exists():
             raise BenchmarkError(f"{program} is missing: run this with the Python that nodus-tui is installed for")
         command = [str(program), "run", "-f", "spec.yaml", "-o", "json"]
-        kept = _environment_without(("NODUS_", "PYTHON"))
+        kept = environment_without(("NODUS_", "PYTHON"))
         environ = kept | {"NODUS_HOME": str(folder / "home"), "NODUS_CONFIG": str(folder / "config.yaml")}
         measured = measure(command, environ=environ, folder=folder)
         printed = json.loads(measured.stdout)
@@ -106,7 +106,7 @@ class Peer(Struct, frozen=True):
         shutil.copy(Path(__file__).with_name("peer_task.py"), folder)  # The peer takes no absolute path.
         limits = ["--max-connections", "100", "--max-samples", "100"]
         model = ["--model", "mockllm/model", "-T", f"n={runs}", "--display=none", "--log-dir", "logs"]
-        environ = _environment_without(("INSPECT_", "PYTHON")) | {"TIKTOKEN_CACHE_DIR": str(self.token_tables)}
+        environ = environment_without(("INSPECT_", "PYTHON")) | {"TIKTOKEN_CACHE_DIR": str(self.token_tables)}
         measured = measure([str(self.commands / "inspect"), "eval", "peer_task.py", *model, *limits], environ=environ, folder=folder)
         log = next((folder / "logs").glob("*.eval"), None)
         if log is None:
@@ -119,6 +119,6 @@ class Peer(Struct, frozen=True):
         return measured
 
 
-def _environment_without(prefixes: tuple[str, ...]) -> dict[str, str]:
+def environment_without(prefixes: tuple[str, ...]) -> dict[str, str]:
     """The variables of this process, without those that would change what is measured."""
     return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}

@@ -54,7 +54,8 @@ async def test_work_that_an_idle_stop_could_not_keep_for_the_agent_s_own_doing_i
             await asyncio.sleep(0)
         return asks(("bash", {"command": "ls"}))
 
-    work = "echo work > work.txt; truncate -s 1G hole"  # An archive has no holes: it is larger than any disk of this sandbox.
+    # An archive has no holes: it is larger than any disk of this sandbox.
+    work = "echo work > work.txt; for place in $(seq 20); do truncate -s 9M hole$place; done"
     plays(server, [asks(("bash", {"command": work})), second, asks(("submit", {"answer": "1"}))])
     async with place.backend() as backend:
         await launch(place, backend, environment(), worker(sandbox={"diskGiB": 0.01}), group(tasks=1))

@@ -152,6 +152,7 @@ async def test_a_sandbox_that_asks_for_a_network_is_refused_where_the_engine_has
         assert await runs_at(engine, "network") == []
 
 
+@pytest.mark.timeout(300)
 async def test_after_the_engine_was_killed_and_started_again_nothing_stays(second_engine: OwnEngine) -> None:
     async with connected(second_engine.host) as engine:
         sandboxes = [await engine.create(request("killed")) for _ in range(2)]
@@ -168,7 +169,7 @@ async def test_after_the_engine_was_killed_and_started_again_nothing_stays(secon
     second_engine.start()
     async with connected(second_engine.host) as engine:
         # An engine that comes back finds its containers one after the other: who looks again removes the rest.
-        async with asyncio.timeout(3 * _GUARD):
+        async with asyncio.timeout(8 * _GUARD):
             while await engine.list() or _sleepers():
                 for found in await engine.list():
                     assert found.owner == request("").owner

@@ -32,8 +32,8 @@ class Ending(Protocol):
         ...
 
 
-class Scored(Protocol):
-    """What has a pass rate and a phase: a group's status, or its results."""
+class Rated(Protocol):
+    """What has a pass rate: a group's status, its results, or a cell of a sweep."""
 
     @property
     def pass_rate(self) -> float | None:
@@ -54,6 +54,10 @@ class Scored(Protocol):
     def coverage(self) -> Counted:
         """How many of how many are scored."""
         ...
+
+
+class Scored(Rated, Protocol):
+    """The same with a phase."""
 
     @property
     def phase(self) -> Ending:

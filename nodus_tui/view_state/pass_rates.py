@@ -1,31 +1,9 @@
 """Pass rates on the screen: never without their error and their coverage, in words for a line and in short for a table's cell."""
 
-from typing import Protocol
-
-from nodus_tui.contract.resources.agent_group import AgentGroupStatus, Coverage
-from nodus_tui.statistics.format import rate_text_of
+from nodus_tui.contract.resources.agent_group import AgentGroupStatus
+from nodus_tui.statistics.format import Rated, rate_text_of
 from nodus_tui.view_state.cells import Line, Span, Tone, line, muted, strong
 from nodus_tui.view_state.figures import percent_text
-
-
-class Rated(Protocol):
-    """What has a pass rate: a group, or a cell of a sweep."""
-
-    @property
-    def pass_rate(self) -> float | None:
-        """0 to 1; None while nothing is scored."""
-
-    @property
-    def standard_error(self) -> float | None:
-        """Its standard error."""
-
-    @property
-    def ci95(self) -> tuple[float, float] | None:
-        """Its 95 % interval."""
-
-    @property
-    def coverage(self) -> Coverage:
-        """How many of how many are scored."""
 
 
 def pass_rate_words(status: AgentGroupStatus) -> str:

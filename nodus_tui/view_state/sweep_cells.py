@@ -12,7 +12,7 @@ from nodus_tui.contract.resources.agent_group import AgentGroup, Coverage
 from nodus_tui.contract.resources.sweep import scalar_text
 from nodus_tui.contract.resources.training_job import TaskScore, TrainingJob
 from nodus_tui.contract.sweep_results import PooledCells, SweepAxis, SweepCell
-from nodus_tui.statistics.format import pass_rate_text
+from nodus_tui.statistics.format import Rated, pass_rate_text
 from nodus_tui.statistics.scores import COVERAGE, PASS_RATE, figure, of_environment
 from nodus_tui.text import width_of
 from nodus_tui.view_state.any_job import AnyJob, job_status, score_lines
@@ -23,7 +23,7 @@ from nodus_tui.view_state.figures import NOTHING, clock_text, column_span_text, 
 from nodus_tui.view_state.filtering import Searchable
 from nodus_tui.view_state.jobs import cost_now
 from nodus_tui.view_state.money import money_of, shorter_money_of
-from nodus_tui.view_state.pass_rates import Rated, honesty_marks, pass_rate_cell, shorter_pass_rate_cells
+from nodus_tui.view_state.pass_rates import honesty_marks, pass_rate_cell, shorter_pass_rate_cells
 from nodus_tui.view_state.telling_apart import told_apart
 from nodus_tui.view_state.words import GROUP_SIGNS, Sign
 

@@ -181,15 +181,15 @@ async def test_holds_files_back_by_leases(ground: Ground, tmp_path: Path) -> Non
     async with agent_of(ground.engine) as agent:
         await agent.bash("""
 cat >lease.py <<'CODE'
-import fcntl, os, signal, time
+import fcntl, os, signal
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 for number in range(20):
     file = os.open(f"held-{number}", os.O_WRONLY | os.O_CREAT)
     fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-open("ready", "w").close()
-time.sleep(100)
+open("/tmp/ready", "w").close()
+while True: signal.pause()
 CODE
-python3 -I lease.py & while ! [ -e ready ]; do sleep 0.02; done""")
+mkfifo /tmp/ready; python3 -I lease.py & cat /tmp/ready""")
         assert "timed out" in await agent.bash("timeout 0.3 cat held-1 || echo timed out")
         await agent.sandbox.kill_agent()
         await fetch_folder(agent.sandbox, "/task", user=User.AGENT, target=tmp_path / "held.tar", limit_bytes=1 << 20)

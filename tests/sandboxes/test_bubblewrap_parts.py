@@ -2,6 +2,7 @@
 
 import os
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from engine_suite import request
 
 from local_backend.sandboxes.bubblewrap import users as users_module
-from local_backend.sandboxes.bubblewrap.cgroups import Hierarchies, find_hierarchies, group_paths
+from local_backend.sandboxes.bubblewrap.cgroups import Hierarchies, find_hierarchies, group_paths, make, members, remove
 from local_backend.sandboxes.bubblewrap.layout import writable_folders
 from local_backend.sandboxes.bubblewrap.records import Record, Records, records_folder, started_ticks
 from local_backend.sandboxes.bubblewrap.seccomp import filter_program
@@ -95,6 +96,34 @@ def test_hierarchies_of_both_versions(tmp_path: Path) -> None:
     assert group_paths(Hierarchies(1, (Path("/a"), Path("/b"), Path("/a"))), "n") == (Path("/a/nodus/n"), Path("/b/nodus/n"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="control groups need root")
+def test_in_a_group_that_is_just_removed_is_nobody() -> None:
+    hierarchies = find_hierarchies()
+    if hierarchies is None:
+        pytest.skip("no control groups can be made on this machine")
+    groups = group_paths(hierarchies, f"nodus-test-{os.getpid()}")
+    over = threading.Event()
+    found: list[set[int] | OSError] = []
+
+    def look() -> None:
+        while not over.is_set():
+            try:
+                found.append(members(groups))
+            except OSError as error:
+                found.append(error)
+
+    lookers = [threading.Thread(target=look) for _ in range(3)]
+    for each in lookers:
+        each.start()
+    for _ in range(100):
+        make(hierarchies, groups[0].name, request("x").limits)
+        remove(groups)
+    over.set()
+    for each in lookers:
+        each.join()
+    assert [each for each in found if each] == []
+
+
 def _record(name: str) -> Record:
     return Record(name, "run", "episode", this_process("/w"), "image", "2030-01-01T00:00:00+00:00", groups=("/g",))
 
@@ -114,6 +143,18 @@ def test_records_take_slots_and_give_them_back(tmp_path: Path) -> None:
     records.remove(first)
     assert {each.id for each in records.all()} == {"two", "three"}
     assert all(path.suffix == ".json" for path in (tmp_path / "deep" / "records").iterdir())
+
+
+def test_who_has_a_slot_since_keeps_it(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    removed = records.take(_record("one"))
+    records.remove(removed)
+    now = Records(tmp_path).take(_record("two"))
+    assert now.slot == removed.slot
+    with pytest.raises(FileNotFoundError):
+        records.update(replace(removed, init=42))
+    records.remove(removed)
+    assert records.all() == [now]
 
 
 def test_a_broken_record_is_told_by_name_and_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

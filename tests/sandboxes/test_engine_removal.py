@@ -10,7 +10,7 @@ import pytest
 from engine_suite import connect, found_of, groups_of, is_bubblewrap, marked, owner_command, request, said, sandbox_of, until
 
 from local_backend.sandboxes.bubblewrap.records import Records, records_folder
-from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine
+from local_backend.sandboxes.interface import FoundSandbox, SandboxEngine, SandboxError
 from local_backend.sandboxes.owner import this_process
 from local_backend.sandboxes.reaper import reap, running
 from nodus_tui.values import replace
@@ -69,6 +69,22 @@ async def test_nothing_stays_of_a_start_that_was_cancelled(engine: SandboxEngine
         with contextlib.suppress(asyncio.CancelledError):  # As it should be, unless it was faster.
             await (await task).aclose()
     await until(lambda: _none_of(engine, "cancelled-start"))
+
+
+async def test_one_that_is_removed_while_it_starts_is_a_failure_and_leaves_nothing(engine: SandboxEngine) -> None:
+    name = f"removed-start-{engine.facts.engine}"
+    await engine.prepare(None)
+    for _ in range(8):
+        start = asyncio.create_task(engine.create(request(name)))
+        while not (found := await found_of(engine, name)) and not start.done():
+            await asyncio.sleep(0)
+        await asyncio.gather(*(engine.remove(each) for each in found for _ in range(3)))
+        # Whoever was just too late to be stopped has a sandbox that does not live.
+        with contextlib.suppress(SandboxError):
+            sandbox = await start
+            assert not await sandbox.alive()
+            await sandbox.aclose()
+        await until(lambda: _none_of(engine, name))
 
 
 async def _none_of(engine: SandboxEngine, run_name: str) -> bool:

@@ -4,10 +4,11 @@ Each sandbox has a group of its own below `nodus`, one in each hierarchy of vers
 """
 
 import contextlib
+import errno
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -129,18 +130,30 @@ def _quota(limits: Limits) -> int:
 
 
 def join(groups: Iterable[Path], pid: int) -> None:
-    """Move a process into the groups; its children start there. Raises OSError."""
+    """Move a process into the groups; its children start there. Raises OSError: FileNotFoundError where a group was removed."""
     for group in groups:
-        (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
+        with _there():
+            (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
 
 def members(groups: Iterable[Path]) -> set[int]:
-    """Who is in the groups."""
+    """Who is in the groups; in one that was removed is nobody."""
     found: set[int] = set()
     for group in groups:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _there():
             found.update(map(int, (group / "cgroup.procs").read_text(encoding="ascii").split()))
     return found
+
+
+@contextlib.contextmanager
+def _there() -> Iterator[None]:
+    """A group that is removed while its file is open says "no such device", which here means what "no such file" does."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENODEV:
+            raise
+        raise FileNotFoundError(errno.ENOENT, "the control group was removed") from error
 
 
 def remove(groups: Iterable[Path]) -> None:

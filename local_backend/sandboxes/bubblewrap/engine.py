@@ -217,7 +217,7 @@ class BubblewrapEngine:
             said = stderr_of(started)
             await end(started)
             if isinstance(error, SandboxGoneError):
-                raise SandboxError(f"bubblewrap could not start a sandbox: {said or 'its init ended at once'}.") from error
+                raise SandboxError(f"bubblewrap could not start a sandbox: {said or str(error).rstrip('.')}.") from error
             if isinstance(error, TimeoutError):
                 raise SandboxError(f"The sandbox's init did not answer within {START_SECONDS:.0f} s.") from error
             raise
@@ -230,8 +230,8 @@ class BubblewrapEngine:
             cgroups.join(map(Path, record.groups), init)
             if self._spares:
                 _spare(init)
-        except ProcessLookupError as error:
-            raise SandboxGoneError("its init ended at once") from error
+        except (ProcessLookupError, FileNotFoundError) as error:
+            raise SandboxGoneError("it was ended or removed while it started") from error
         except OSError as error:
             raise SandboxError(f"The sandbox could not be put under its limits: {error.strerror or error} ({error.filename}).") from error
 

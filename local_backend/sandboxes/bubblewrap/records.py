@@ -5,6 +5,7 @@ tenths of a millisecond; called in a thread.
 """
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -79,12 +80,24 @@ class Records:
         raise SandboxError(f"{_SLOTS} sandboxes are recorded in {self._folder}: remove leftovers with `nodus-tui sandboxes reap`.")
 
     def update(self, record: Record) -> None:
-        """Write it anew in its slot. Raises OSError."""
+        """Write it anew in its slot. Raises OSError: FileNotFoundError where somebody removed it meanwhile."""
+        if not self._holds(record):
+            raise FileNotFoundError(errno.ENOENT, "its record was removed", str(self._path(record.slot)))
         self._written(record).replace(self._path(record.slot))
 
     def remove(self, record: Record) -> None:
-        """Its slot is free again."""
-        self._path(record.slot).unlink(missing_ok=True)
+        """Its slot is free again. One that somebody removed before is no matter, and neither is who has its slot since."""
+        if self._holds(record):
+            self._path(record.slot).unlink(missing_ok=True)
+
+    def _holds(self, record: Record) -> bool:
+        try:
+            return bool(json.loads(self._path(record.slot).read_text(encoding="utf-8"))["id"] == record.id)
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError, TypeError, KeyError):
+            # Damaged, it is nobody else's: records appear whole.
+            return True
 
     def all(self) -> list[Record]:
         """Every record. What a killed writer left beside them is removed. Raises SandboxError."""

@@ -180,6 +180,9 @@ class SweepActions:
         goes_on = state is CellState.GOING or _lets_on(action, state, cell)
         if not goes_on and cap == book.cap_of(name):
             return _How.AS_IT_IS
+        if book.refusal(name, cap):
+            # A cell that has ended since the last look holds nothing any more.
+            await self._engine.follow(sweep)
         if refusal := book.refusal(name, cap):
             raise NodusError(ErrorCode.BUDGET_EXCEEDED, refusal)
         if state is CellState.GOING or not goes_on:

@@ -5,11 +5,12 @@ from decimal import Decimal
 
 import pytest
 from aiohttp import web
-from engine_place import Place, agent, environment, run_status, runs, status
+from engine_place import Place, agent, environment, run_status, runs, status, until
 from model_server import ModelServer, Seen, reply, solve
 from sweep_work import cell, cell_until, group_sweep, job_sweep, launch, sweep_in, sweep_status, sweep_until
 
 from local_backend.backend import LocalBackend
+from local_backend.sweeps.engine import SweepEngine
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, PauseSweep, ResumeSweep, Retry, RetryCells, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.outcomes import ActionOutcome
@@ -110,6 +111,27 @@ async def test_a_cell_that_stalls_gives_its_place_back_and_its_extension_is_aske
         await sweep_until(backend, lambda each: each.ended == 2)
         await backend.act(Kill(kind="Sweep", name="grid"))
         assert (await sweep_status(backend)).cost_usd <= Decimal("0.30")
+
+
+async def test_what_a_cell_that_has_just_ended_held_is_there_for_an_extension(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_look(_: SweepEngine) -> None:
+        return
+
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group_sweep(shards=2, cap="0.30", cell_cap="0.05", parallel=1))
+        await sweep_in(backend, "Stalled")
+        monkeypatch.setattr(SweepEngine, "look", no_look)
+        await extend(backend, "AgentGroup", "grid-2", "0.30")
+        await until(backend, lambda: _ended(backend, "grid-2"))
+        await extend(backend, "AgentGroup", "grid-1", "0.20")
+        assert (await sweep_status(backend)).reserved_usd == Decimal("0.20")
+        await until(backend, lambda: _ended(backend, "grid-1"))
+
+
+async def _ended(backend: LocalBackend, group: str) -> bool:
+    return (await status(backend, group)).phase is GroupPhase.COMPLETED
 
 
 async def test_an_extension_waits_for_a_place_where_none_is_free(place: Place, server: ModelServer) -> None:

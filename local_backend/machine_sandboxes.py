@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from local_backend.sandboxes.choosing import engines_here
@@ -54,11 +55,15 @@ class MachineSandboxes:
         async with _Engines(self._environ) as engines:
             for engine in engines:
                 try:
-                    for found in await engine.list():
-                        if found.owner == owner:
-                            await engine.remove(found)
+                    ours = [each for each in await engine.list() if each.owner == owner]
                 except SandboxError as error:
                     _log.warning("sandboxes may be left at %s: %s", engine.facts.engine, error)
+                    continue
+                for each in ours:
+                    try:
+                        await engine.remove(each)
+                    except SandboxError as error:
+                        _log.warning("the sandbox %s of %s may be left at %s: %s", each.id, each.run, engine.facts.engine, error)
 
     def _fact_of(self, found: FoundSandbox) -> SandboxFact:
         return SandboxFact(
@@ -82,15 +87,16 @@ class _Engines:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._engines: Sequence[SandboxEngine] = ()
+        self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Sequence[SandboxEngine]:
-        self._engines = await engines_here(self._environ)
-        return self._engines
+        engines = await engines_here(self._environ)
+        for engine in engines:
+            self._closing.push_async_callback(engine.aclose)
+        return engines
 
     async def __aexit__(self, *exc: object) -> None:
-        for engine in self._engines:
-            await engine.aclose()
+        await self._closing.aclose()
 
 
 async def _asked(engine: SandboxEngine) -> list[FoundSandbox]:

@@ -8,6 +8,7 @@ import posixpath
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Literal
 
@@ -83,59 +84,50 @@ def sanitise(source: Path | IO[bytes], target: IO[bytes], *, limit_bytes: int, l
     kept: dict[str, ArchiveEntry] = {}
     size = 0
     left_out: list[str] = []
-    with _opened(source) as file, tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        try:
-            for count, member in enumerate(read_members(file), start=1):
-                if count > limit_entries:
-                    raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
-                entry, why = _judge(member, kept)
-                if entry is None:
-                    if why:
-                        left_out.append(f"{member.path!r}: {why}")
-                    continue
-                size += entry.size
-                if size > limit_bytes:
-                    raise ArchiveLimitError(f"The archive's files are larger than {limit_bytes} bytes together.")
-                kept[entry.path] = entry
-                _copy(archive, entry, member)
-        except TarFormatError as error:
-            raise ArchiveError(f"The archive cannot be read: {error}.") from error
+    with _readable(source) as file, tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for count, member in enumerate(read_members(file), start=1):
+            if count > limit_entries:
+                raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
+            entry, why = _judge(member, kept)
+            if entry is None:
+                if why:
+                    left_out.append(f"{member.path!r}: {why}")
+                continue
+            size += entry.size
+            if size > limit_bytes:
+                raise ArchiveLimitError(f"The archive's files are larger than {limit_bytes} bytes together.")
+            kept[entry.path] = entry
+            _copy(archive, entry, member)
     return Sanitised(tuple(kept.values()), size, len(left_out), tuple(left_out[:_NOTES_KEPT]))
 
 
 def entries(source: Path | IO[bytes], *, limit_entries: int = MAX_ENTRIES) -> tuple[ArchiveEntry, ...]:
     """What an archive would hold after `sanitise`, in order of paths. Blocks. Raises ArchiveError."""
     kept: dict[str, ArchiveEntry] = {}
-    with _opened(source) as file:
-        try:
-            for count, member in enumerate(read_members(file), start=1):
-                if count > limit_entries:
-                    raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
-                entry, _ = _judge(member, kept)
-                if entry is not None:
-                    kept[entry.path] = entry
-        except TarFormatError as error:
-            raise ArchiveError(f"The archive cannot be read: {error}.") from error
+    with _readable(source) as file:
+        for count, member in enumerate(read_members(file), start=1):
+            if count > limit_entries:
+                raise ArchiveLimitError(f"The archive holds more than {limit_entries} entries.")
+            entry, _ = _judge(member, kept)
+            if entry is not None:
+                kept[entry.path] = entry
     return tuple(kept[path] for path in sorted(kept))
 
 
 def member(source: Path | IO[bytes], path: str, *, chunk: int = _CHUNK) -> Iterator[bytes]:
     """The bytes of one regular file of an archive, as `entries` names it. Blocks. Raises KeyError when there is none, ArchiveError."""
     kept: dict[str, ArchiveEntry] = {}
-    with _opened(source) as file:
-        try:
-            for each in read_members(file):
-                entry, _ = _judge(each, kept)
-                if entry is None:
-                    continue
-                kept[entry.path] = entry
-                if entry.path == path:
-                    if entry.kind != "file":
-                        break
-                    yield from each.chunks(chunk)
-                    return
-        except TarFormatError as error:
-            raise ArchiveError(f"The archive cannot be read: {error}.") from error
+    with _readable(source) as file:
+        for each in read_members(file):
+            entry, _ = _judge(each, kept)
+            if entry is None:
+                continue
+            kept[entry.path] = entry
+            if entry.path == path:
+                if entry.kind != "file":
+                    break
+                yield from each.chunks(chunk)
+                return
     raise KeyError(path)
 
 
@@ -221,23 +213,18 @@ def _parents(path: str) -> list[str]:
     return parents[::-1]
 
 
-class _Borrowed:
-    """A file that its caller closes."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def __enter__(self) -> IO[bytes]:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def _opened(source: Path | IO[bytes]) -> "IO[bytes] | _Borrowed":
+@contextmanager
+def _readable(source: Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    """The archive's file; one that was opened before is its opener's to close. Raises ArchiveError, also for what goes wrong inside."""
     if isinstance(source, Path):
         try:
-            return source.open("rb")
+            opened = source.open("rb")
         except OSError as error:
             raise ArchiveError(f"The archive {source} cannot be opened: {error.strerror or error}.") from error
-    return _Borrowed(source)
+    try:
+        with opened if isinstance(source, Path) else nullcontext(source) as file:
+            yield file
+    except TarFormatError as error:
+        raise ArchiveError(f"The archive cannot be read: {error}.") from error
+    except OSError as error:  # The disk with it fails; or the one to which what is kept of it is copied, and which may be full.
+        raise ArchiveError(f"The archive cannot be read or copied: {error.strerror or error}.") from error

@@ -57,10 +57,9 @@ class BaseImage(Struct, frozen=True):
         try:
             with _IN_PROCESS:
                 return _ensure(folder)
-        except OSError as error:
-            raise SandboxError(
-                f"The base image could not be made in {folder}: {error.strerror or error}. NODUS_CACHE can name another folder."
-            ) from error
+        except (OSError, ValueError) as error:  # The latter where a path or a program's words are no text.
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise SandboxError(f"The base image could not be made in {folder}: {why}. NODUS_CACHE can name another folder.") from error
 
 
 _IN_PROCESS = threading.Lock()

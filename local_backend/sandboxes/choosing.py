@@ -67,6 +67,10 @@ async def choose_engine(
         except SandboxError as error:
             notes.append(f"{_NAMES[name]}: {error}")
             continue
+        except Exception as error:  # noqa: BLE001 - a fault in one engine must not keep the other from being tried
+            _log.exception("%s cannot be used, by a fault of nodus-tui", _NAMES[name])
+            notes.append(f"{_NAMES[name]} cannot be used, by a fault of nodus-tui ({type(error).__name__}): the log has the details")
+            continue
         if engine.facts.isolation == "full":
             if weaker is not None:
                 await weaker.aclose()

@@ -26,14 +26,23 @@ def this_process(workspace: str = "") -> Owner:
 
 
 def owner_alive(owner: Owner) -> bool | None:
-    """Whether the process lives; None where this machine cannot know, because the owner's host or pid namespace is another."""
+    """Whether the process lives; None where this machine cannot know, because the owner's host or pid namespace is another, or /proc is
+    closed to it at the moment.
+    """
+    try:
+        return _alive(owner)
+    except OSError:
+        return None
+
+
+def _alive(owner: Owner) -> bool | None:
     if owner.host != socket.gethostname():
         return None
     parts = owner.started.split("/")
     if len(parts) != 3:
         try:
             return psutil.Process(owner.pid).is_running() and _by_clock(owner.pid) == owner.started
-        except psutil.Error:
+        except (psutil.Error, ValueError, OverflowError):  # The last two: it is no number of a process.
             return False
     boot, namespace, _ = parts
     if boot != _boot():
@@ -44,9 +53,10 @@ def owner_alive(owner: Owner) -> bool | None:
 
 
 def _started(pid: int) -> str | None:
+    """None for a process that is not there. Raises OSError where that cannot be seen."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
     # A zombie holds its number, but it owns nothing any more.
     if fields[_STAT_STATE] in {b"Z", b"X"}:

@@ -188,6 +188,8 @@ class SandboxPool:
                 await sandbox.aclose()
             except SandboxError as error:
                 _log.warning("the sandbox %s could not be removed and is tried again: %s", sandbox.id, error)
+            except Exception:  # noqa: BLE001 - whatever it is, the sandbox is still there
+                _log.exception("the sandbox %s could not be removed, by a fault of nodus-tui, and is tried again", sandbox.id)
             else:
                 return
             await asyncio.sleep(_DISPOSE_SECONDS)

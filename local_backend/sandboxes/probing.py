@@ -4,6 +4,7 @@ An engine's own word is not enough: some ignore limits silently.
 """
 
 import asyncio
+import contextlib
 
 from local_backend.sandboxes.interface import GRADER_FOLDER, Limits, Sandbox, SandboxEngine, SandboxError, SandboxRequest, User
 from local_backend.sandboxes.owner import this_process
@@ -62,8 +63,11 @@ async def probe(engine: SandboxEngine) -> tuple[str, ...]:
             sandbox = await engine.create(request)
             try:
                 weaknesses = await _look(sandbox, two_users=engine.facts.two_users)
-            finally:
-                await sandbox.aclose()
+            except BaseException:
+                with contextlib.suppress(SandboxError):  # The first failure is the one to tell.
+                    await sandbox.aclose()
+                raise
+            await sandbox.aclose()
             if any(each.id == sandbox.id for each in await engine.list()):
                 raise SandboxError("The probe's sandbox was not removed.")
     except TimeoutError:

@@ -18,6 +18,7 @@ from typing import IO
 from msgspec import Struct
 
 from local_backend.sandboxes.archives import MAX_ENTRIES, Sanitised, pack, sanitise
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import Process, Sandbox, SandboxError, SandboxGoneError, User
 
 KEEP_BYTES = 64 << 10
@@ -242,7 +243,8 @@ async def put_archive(
             await _send(sandbox, file, user, folder, timeout)
         return None
     limit = limit_bytes if limit_bytes is not None else 1 << 40
-    with tempfile.TemporaryFile(prefix="nodus-files-") as clean:
+    refused = f"Files could not be put into {folder}, for they cannot be kept on this machine meanwhile"
+    with told_as_sandbox_error(refused), tempfile.TemporaryFile(prefix="nodus-files-") as clean:
         found = await asyncio.to_thread(sanitise, source, clean, limit_bytes=limit, limit_entries=MAX_ENTRIES)
         clean.seek(0)
         await _send(sandbox, clean, user, folder, timeout)
@@ -262,24 +264,40 @@ async def _send(sandbox: Sandbox, file: IO[bytes], user: User, folder: str, time
 
     async def feed() -> None:
         try:
-            while data := await asyncio.to_thread(file.read, _CHUNK):
+            while data := await asyncio.to_thread(_next_of, file):
                 await process.write(data)
             await process.close_stdin()
-        except SandboxGoneError:
+        except (SandboxGoneError, _UnreadableError):
             raise
         except SandboxError:
             return  # tar stopped reading, and says why.
 
     clock = asyncio.get_running_loop().time
     began = clock()
+    both = (asyncio.ensure_future(_follow(process, kept, FLOOD_BYTES)), asyncio.ensure_future(feed()))
     try:
         async with asyncio.timeout(timeout):
-            (code, flooded), _ = await asyncio.gather(_follow(process, kept, FLOOD_BYTES), feed())
+            (code, flooded), _ = await asyncio.gather(*both)
     except TimeoutError:
         raise SandboxError(f"Files could not be put into {folder} within {timeout:.0f} s.") from None
     finally:
+        # Where one has failed the other would go on, and wait for it.
+        for each in both:
+            each.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
         await process.aclose()
     _check_put(Finished(code, b"", kept["stderr"].whole(), 0, timed_out=False, flooded=flooded, seconds=clock() - began), folder)
+
+
+class _UnreadableError(SandboxError):
+    """The archive that is to be sent cannot be read any more."""
+
+
+def _next_of(file: IO[bytes]) -> bytes:
+    try:
+        return file.read(_CHUNK)
+    except OSError as error:
+        raise _UnreadableError(f"The archive that is to be unpacked cannot be read: {error.strerror or error}.") from error
 
 
 def _unpack(folder: str) -> tuple[str, ...]:
@@ -381,7 +399,8 @@ async def _fetch_once(
             await asyncio.to_thread(_flush, file)
         new.replace(target)
     finally:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # What stays is swept later.
+            new.unlink(missing_ok=True)
         await process.aclose()
     return Fetched(size, said(stderr) if code == 2 else "")
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import resource
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -102,6 +103,34 @@ def needs_groups(engine: SandboxEngine) -> None:
 def is_bubblewrap(engine: SandboxEngine) -> bool:
     """For what has to be looked at from outside in its own way."""
     return isinstance(engine, BubblewrapEngine)
+
+
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """This process may open exactly so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+    try:
+        while held[-1] <= highest:  # The gaps are filled.
+            held.append(os.open(os.devnull, os.O_RDONLY))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1 + count, hard))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in held:
+            os.close(each)
+
+
+@contextmanager
+def files_may_grow_to(size: int) -> Iterator[None]:
+    """What this process writes to a file beyond so many bytes is refused, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 OWNER = """

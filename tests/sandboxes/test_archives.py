@@ -51,6 +51,17 @@ def test_packed_files_come_back_with_their_folders() -> None:
     assert b"".join(member(archive, "a/b/c.txt")) == b"hello"
 
 
+def test_a_disk_that_fails_is_told_as_an_archive_that_cannot_be_used(tmp_path: Path) -> None:
+    refused = Path("/proc/self/mem")  # Opens well, and cannot be read at its start.
+    for read in (lambda: entries(refused), lambda: list(member(refused, "a")), lambda: sanitise(refused, io.BytesIO(), limit_bytes=9)):
+        with pytest.raises(ArchiveError, match="Input/output error"):
+            read()
+    archive = tmp_path / "one.tar"
+    archive.write_bytes(pack({"a": b"x" * 100_000}))
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(ArchiveError, match="No space left on device"):
+        sanitise(archive, full, limit_bytes=1 << 20)
+
+
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "", ".", "a\0b"])
 def test_a_path_that_leaves_the_folder_is_not_packed(path: str) -> None:
     with pytest.raises(ArchiveError):

@@ -1,5 +1,8 @@
 """The bubblewrap engine's parts that need no sandbox: the system call filter, hierarchies, records, users, writable folders."""
 
+import contextlib
+import fcntl
+import json
 import os
 import struct
 import threading
@@ -7,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_suite import request
+from engine_suite import descriptors_left, files_may_grow_to, request
 
 from local_backend.sandboxes.bubblewrap import users as users_module
 from local_backend.sandboxes.bubblewrap.cgroups import Hierarchies, find_hierarchies, group_paths, make, members, remove
@@ -17,7 +20,7 @@ from local_backend.sandboxes.bubblewrap.seccomp import filter_program
 from local_backend.sandboxes.bubblewrap.users import Users, find_users, weakness
 from local_backend.sandboxes.interface import SandboxError
 from local_backend.sandboxes.owner import this_process
-from nodus_tui.values import replace
+from nodus_tui.values import fields_of, replace
 
 ALLOW, KILL, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -157,8 +160,70 @@ def test_who_has_a_slot_since_keeps_it(tmp_path: Path) -> None:
     assert records.all() == [now]
 
 
-def test_a_broken_record_is_told_by_name_and_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "00000.json").write_text("{", encoding="utf-8")
+class _Watched(Records):
+    """Between its look at a record and what it does, another process removes that and takes its slot, where nothing keeps it from it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.others: list[Record] = []
+
+    def _holds(self, record: Record) -> bool:
+        held = super()._holds(record)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._path(record.slot).unlink()
+                self.others.append(Records(self._folder).take(_record("other")))
+        finally:
+            os.close(folder)
+        return held
+
+
+@pytest.mark.parametrize("act", ["remove", "update"])
+def test_nobody_takes_a_slot_between_the_look_at_it_and_what_is_done(tmp_path: Path, act: str) -> None:
+    mine = Records(tmp_path).take(_record("mine"))
+    watched = _Watched(tmp_path)
+    getattr(watched, act)(mine)
+    assert Records(tmp_path).all() == (watched.others or ([mine] if act == "update" else []))
+
+
+def test_a_record_that_cannot_be_written_is_a_failure_with_its_reason(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    kept, one = records.take(_record("kept")), _record("one")
+    with files_may_grow_to(10):
+        with pytest.raises(SandboxError, match=r"record could not be written.*File too large"):
+            records.take(one)
+        with pytest.raises(OSError, match="File too large"):
+            records.update(replace(kept, init=42))
+    assert [path.name for path in tmp_path.iterdir()] == ["00000.json"]
+    assert records.all() == [kept]
+    with descriptors_left(0):
+        for act in (records.all, lambda: records.take(one), lambda: records.remove(kept)):
+            with pytest.raises(SandboxError, match="Too many open files"):
+                act()
+    assert records.all() == [kept]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="control groups need root")
+def test_groups_that_cannot_be_removed_are_a_failure_that_says_why() -> None:
+    hierarchies = find_hierarchies()
+    if hierarchies is None:
+        pytest.skip("no control groups can be made on this machine")
+    groups = make(hierarchies, f"nodus-test-{os.getpid()}", request("x").limits)
+    with descriptors_left(0), pytest.raises(SandboxError, match="could not be removed: Too many open files"):
+        remove(groups)
+    remove(groups)
+    assert not any(group.exists() for group in groups)
+
+
+@pytest.mark.parametrize("content", ["{", "null", "3", '"text"', "[]", "{}", '{"owner": null}', "nothing", "number", "time"])
+def test_a_broken_record_is_told_by_name_and_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str) -> None:
+    wrong = {"nothing": {"id": None}, "number": {"init": "12"}, "time": {"created_at": "yesterday"}}
+    if content in wrong:
+        values = {**fields_of(_record("broken")), **wrong[content]}
+        content = json.dumps({name: value for name, value in values.items() if name != "slot"})
+    (tmp_path / "00000.json").write_text(content, encoding="utf-8")
     records = Records(tmp_path)
     records.take(_record("one"))
     assert [each.id for each in records.all()] == ["one"]

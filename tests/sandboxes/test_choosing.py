@@ -34,6 +34,17 @@ async def test_bubblewrap_where_no_docker_answers() -> None:
     await engine.aclose()
 
 
+async def test_a_fault_of_ours_in_one_engine_keeps_nobody_from_the_other() -> None:
+    async def broken(_: Mapping[str, str]) -> SandboxEngine:
+        raise OSError(24, "Too many open files")
+
+    engine, fact = await choose_engine(SandboxSettings(), ENVIRON, connect={"docker": broken, "bubblewrap": connect_bubblewrap})
+    assert engine is not None
+    assert fact.engine == "bubblewrap"
+    assert fact.reason.startswith("Docker cannot be used, by a fault of nodus-tui (OSError)")
+    await engine.aclose()
+
+
 async def test_an_engine_that_is_asked_for_is_tried_alone() -> None:
     for settings, environ, by in (
         (SandboxSettings(engine="bubblewrap"), ENVIRON, "sandboxes.engine asks for bubblewrap"),

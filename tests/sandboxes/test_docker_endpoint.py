@@ -1,6 +1,7 @@
 """Which Docker engine the user means: variables, contexts, certificates; and a real engine behind TLS."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import socket
@@ -13,6 +14,7 @@ import trustme
 from docker_engines import OwnEngine, connected_with, free_port, output, own_engine, sandbox_of
 
 from local_backend.sandboxes.docker.endpoint import find_endpoint
+from local_backend.sandboxes.docker.engine import connect_docker
 from local_backend.sandboxes.interface import SandboxError
 
 
@@ -41,6 +43,25 @@ def test_docker_host_comes_before_contexts_and_a_named_context_before_the_curren
     assert find_endpoint(environ).unix == "/run/named.sock"
     environ["DOCKER_HOST"] = "unix:///run/host.sock"
     assert find_endpoint(environ).unix == "/run/host.sock"
+
+
+def test_what_cannot_be_looked_at_is_no_engine_and_says_so() -> None:
+    long = "/x" * 3000  # No path may be so long: the system refuses to look.
+    for environ in ({"XDG_RUNTIME_DIR": long}, {"DOCKER_HOST": "tcp://[::1"}, {"DOCKER_CONFIG": long, "DOCKER_CONTEXT": "mine"}):
+        with contextlib.suppress(SandboxError):
+            assert find_endpoint({"HOME": "/nonexistent", **environ}).unix == "/var/run/docker.sock"
+
+
+async def test_what_is_no_engine_is_told_as_that(tmp_path: Path) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    path = str(tmp_path / "other.sock")
+    async with await asyncio.start_unix_server(answer, path):
+        with pytest.raises(SandboxError, match=f"{path}.* is no Docker engine"):
+            await connect_docker({"DOCKER_HOST": f"unix://{path}"})
 
 
 def test_the_configuration_is_found_below_home(tmp_path: Path) -> None:

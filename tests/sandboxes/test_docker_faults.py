@@ -1,6 +1,7 @@
 """Engines that hang, die and come back: each a SandboxError within its deadline, never a frozen loop, and nothing stays afterwards."""
 
 import asyncio
+import errno
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ from docker_engines import (
     user_engine,
 )
 
+from local_backend.sandboxes.docker.client import EngineClient
+from local_backend.sandboxes.docker.endpoint import Endpoint
 from local_backend.sandboxes.docker.engine import DockerEngine
 from local_backend.sandboxes.interface import Sandbox, SandboxError, SandboxGoneError, SandboxRefusedError
 
@@ -104,6 +107,28 @@ async def test_input_that_an_engine_does_not_take_any_more_is_an_error(tmp_path:
                 while True:
                     await process.write(b"x" * 1_000_000)
         await process.aclose()
+
+
+async def test_a_connection_that_the_system_gives_up_holds_up_nothing(tmp_path: Path) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        text = b'{"ApiVersion": "1.44"}'
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(text) + text
+        )
+        await writer.drain()
+        writer.close()
+
+    async def lost() -> bytes:
+        # What the kernel says of a connection over a network that does not carry any more; no engine of this machine has one.
+        raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+    async with await asyncio.start_unix_server(answer, tmp_path / "engine.sock"):
+        client = EngineClient(Endpoint("an engine", unix=str(tmp_path / "engine.sock")), deadline=_GUARD)
+        await client.connect()
+        async with asyncio.timeout(_GUARD):
+            with pytest.raises(TimeoutError, match="Connection timed out"):
+                await client.watched(lost)
+        await client.aclose()
 
 
 async def test_a_slow_program_on_an_engine_that_answers_is_waited_for(tmp_path: Path) -> None:

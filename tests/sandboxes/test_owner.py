@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from engine_suite import descriptors_left
+
 from local_backend.sandboxes.owner import owner_alive, this_process
 from nodus_tui.values import replace
 
@@ -34,6 +36,16 @@ def test_another_boot_is_dead_and_another_place_is_unknown() -> None:
     assert owner_alive(replace(owner, started=f"another-boot/{namespace}/{ticks}")) is False
     assert owner_alive(replace(owner, started=f"{boot}/1/{ticks}")) is None
     assert owner_alive(replace(owner, host="elsewhere.invalid")) is None
+
+
+def test_who_cannot_be_looked_at_is_not_taken_for_dead() -> None:
+    owner = this_process()
+    seen = []
+    for count in range(4):
+        with descriptors_left(count):
+            seen.append(owner_alive(owner))
+    assert seen[0] is None
+    assert set(seen) == {None, True}
 
 
 def test_a_process_lives_until_it_is_killed_even_as_a_zombie() -> None:

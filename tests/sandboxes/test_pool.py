@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import pytest
-from engine_suite import request
+from engine_suite import request, until
 
 from local_backend.sandboxes.interface import Owner, Sandbox, SandboxEngine, SandboxError, SandboxRequest
 from local_backend.sandboxes.pool import SandboxPool
@@ -179,3 +180,22 @@ async def test_closing_lets_the_sandboxes_that_are_ending_end() -> None:
     asyncio.get_running_loop().call_soon(sandbox.may_end.set)
     await closing
     assert sandbox.ended
+
+
+async def test_a_sandbox_that_cannot_be_removed_by_a_fault_of_ours_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("local_backend.sandboxes.pool._DISPOSE_SECONDS", 0.01)
+
+    class Stubborn:
+        id = "stubborn"
+        tries = 0
+
+        async def aclose(self) -> None:
+            self.tries += 1
+            if self.tries < 3:
+                raise RuntimeError("a fault")
+
+    sandbox = Stubborn()
+    pool = SandboxPool(no_engine, OWNER, 1)
+    await pool.dispose(cast("Sandbox", sandbox))
+    await until(lambda: sandbox.tries == 3)
+    await pool.aclose()

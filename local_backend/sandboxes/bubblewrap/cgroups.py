@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import Limits, SandboxError
 
 _PARENT = "nodus"
@@ -60,7 +61,7 @@ def _has_all(root: Path) -> bool:
 
 
 def make(hierarchies: Hierarchies, name: str, limits: Limits) -> tuple[Path, ...]:
-    """A group with these limits, in each hierarchy. Raises SandboxError; then nothing of it is left."""
+    """A group with these limits, in each hierarchy. Raises SandboxError; then nothing of it is left that could be removed."""
     groups = group_paths(hierarchies, name)
     try:
         if hierarchies.version == 2:
@@ -70,7 +71,8 @@ def make(hierarchies: Hierarchies, name: str, limits: Limits) -> tuple[Path, ...
                 _mkdir(group)
             _limit_first(groups, limits)
     except OSError as error:
-        remove(groups)
+        with contextlib.suppress(SandboxError):  # The first failure is the one to tell.
+            remove(groups)
         raise SandboxError(f"A control group could not be made: {error.strerror or error} ({error.filename}).") from error
     return groups
 
@@ -159,19 +161,26 @@ def _there() -> Iterator[None]:
 def remove(groups: Iterable[Path]) -> None:
     """End whoever is still in the groups, and remove them; those that are not there are no matter. Raises SandboxError."""
     groups = tuple(groups)
+    named = ", ".join(map(str, groups))
+    with told_as_sandbox_error(f"The control groups {named} could not be removed"):
+        if not _emptied(groups):
+            raise SandboxError(f"The control groups {named} could not be removed: processes in them do not end.")
+    for group in groups:
+        with contextlib.suppress(OSError):  # Others have theirs in it.
+            group.parent.rmdir()
+
+
+def _emptied(groups: tuple[Path, ...]) -> bool:
     until = time.monotonic() + _REMOVE_SECONDS
     while True:
         for pid in members(groups):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if all(_gone(group) for group in groups):
-            break
+            return True
         if time.monotonic() > until:
-            raise SandboxError(f"The control groups {', '.join(map(str, groups))} could not be removed: processes in them do not end.")
+            return False
         time.sleep(0.002)
-    for group in groups:
-        with contextlib.suppress(OSError):  # Others have theirs in it.
-            group.parent.rmdir()
 
 
 def _gone(group: Path) -> bool:

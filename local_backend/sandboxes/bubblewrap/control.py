@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from local_backend.sandboxes.bubblewrap.init import ANSWER, REQUEST
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import NotBegunError, SandboxGoneError
 
 
@@ -49,7 +50,7 @@ class Control:
         return self._ended
 
     async def ask(self, kind: bytes, payload: Any = None) -> tuple[bytes, int]:
-        """Send a request and wait for its answer's kind and value. The caller sets the deadline. Raises SandboxGoneError."""
+        """Send a request and wait for its answer's kind and value. The caller sets the deadline. Raises SandboxError, SandboxGoneError."""
         return await self._ask(self._number(), kind, payload, ())
 
     async def start(self, kind: bytes, payload: Any, fds: Sequence[int]) -> "Started":
@@ -101,9 +102,10 @@ class Control:
         with contextlib.ExitStack() as stack:
             sent = list(fds)
             if payload is not None:
-                memory = os.memfd_create("request", os.MFD_CLOEXEC)
-                stack.callback(os.close, memory)
-                _write_all(memory, marshal.dumps(payload))
+                with told_as_sandbox_error("No request could be made to the sandbox"):
+                    memory = os.memfd_create("request", os.MFD_CLOEXEC)
+                    stack.callback(os.close, memory)
+                    _write_all(memory, marshal.dumps(payload))
                 sent.insert(0, memory)
             while True:
                 if self._ended:

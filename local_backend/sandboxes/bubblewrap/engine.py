@@ -6,12 +6,13 @@ Whatever happens to a scheduler, its sandboxes end with it (see `init.py`); what
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -37,6 +38,7 @@ from local_backend.sandboxes.bubblewrap.launch import (
 from local_backend.sandboxes.bubblewrap.records import Record, Records, created_at, records_folder, started_ticks
 from local_backend.sandboxes.bubblewrap.sandbox import BubblewrapSandbox
 from local_backend.sandboxes.bubblewrap.users import Users, find_users, weakness
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import (
     ENGINE_SECONDS,
     EngineFacts,
@@ -51,6 +53,8 @@ from local_backend.sandboxes.interface import (
 from nodus_tui.values import replace
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 STARTS_AT_ONCE = 8
 """More at a time make each slower, and none of them faster."""
@@ -77,11 +81,12 @@ def _connect(bwrap: str, environ: Mapping[str, str]) -> "BubblewrapEngine":
     except (OSError, subprocess.SubprocessError) as error:
         raise SandboxError(f"{bwrap} does not run: {error}.") from error
     base = BaseImage.ensure(cache_folder(environ))
-    users = find_users(environ)
-    hierarchies = cgroups.find_hierarchies() if users.kind == "root" else None
-    mounts = open_mounts(base) if users.kind == "root" else None
-    launcher = Launcher(bwrap, base, users, mounts)
-    facts = _facts(told.stdout.strip().rpartition(" ")[2], users, hierarchies, launcher)
+    with told_as_sandbox_error("This machine cannot be made ready for bubblewrap"):
+        users = find_users(environ)
+        hierarchies = cgroups.find_hierarchies() if users.kind == "root" else None
+        mounts = open_mounts(base) if users.kind == "root" else None
+        launcher = Launcher(bwrap, base, users, mounts)
+        facts = _facts(told.stdout.strip().rpartition(" ")[2], users, hierarchies, launcher)
     return BubblewrapEngine(launcher, base, users, hierarchies, Records(records_folder(environ)), facts)
 
 
@@ -183,7 +188,8 @@ class BubblewrapEngine:
             try:
                 started, control = await self._start(launcher, request, record, driver)
             except BaseException:
-                await _in_thread(lambda: self._forget(record))
+                with _heard(f"the record {record.id} of a start that failed"):
+                    await _in_thread(lambda: self._forget(record))
                 raise
             return BubblewrapSandbox(
                 name,
@@ -203,8 +209,9 @@ class BubblewrapEngine:
         if hierarchies is not None:
             await _in_thread(lambda: cgroups.make(hierarchies, record.id, request.limits))
         started = await _in_thread(lambda: launcher.start(request, record.slot, driver))
-        control = Control(started.control)
+        control: Control | None = None
         try:
+            control = Control(started.control)
             init = await launcher.settle(started, record.slot)
             launcher.release(started)
             # Joining groups takes the kernel milliseconds; init comes up meanwhile, and starts nothing before it has its configuration.
@@ -213,13 +220,16 @@ class BubblewrapEngine:
             async with asyncio.timeout(START_SECONDS):
                 await control.ask(b"C", config)
         except BaseException as error:
-            control.close()
+            (control or started.control).close()
             said = stderr_of(started)
-            await end(started)
+            with _heard(f"the processes of {record.id}, whose start failed"):
+                await end(started)
             if isinstance(error, SandboxGoneError):
                 raise SandboxError(f"bubblewrap could not start a sandbox: {said or str(error).rstrip('.')}.") from error
             if isinstance(error, TimeoutError):
                 raise SandboxError(f"The sandbox's init did not answer within {START_SECONDS:.0f} s.") from error
+            if isinstance(error, OSError):
+                raise SandboxError(f"bubblewrap could not start a sandbox: {error.strerror or error}.") from error
             raise
         return started, control
 
@@ -271,19 +281,31 @@ class BubblewrapEngine:
             self._launcher.close()
 
 
+@contextlib.contextmanager
+def _heard(what: str) -> Iterator[None]:
+    """Of a failure while another one is on its way out, which is the one to tell, only the log hears."""
+    try:
+        yield
+    except SandboxError as error:
+        _log.warning("%s could not be removed: %s", what, error)
+
+
 async def _kill_recorded(record: Record) -> None:
-    """End process 1 of a sandbox that somebody else made, if it still is the one that was recorded."""
+    """End process 1 of a sandbox that somebody else made, if it still is the one that was recorded. Raises SandboxError."""
     if record.init is None:
         return
-    try:
-        fd = os.pidfd_open(record.init)
-    except ProcessLookupError:
-        return
-    try:
-        if started_ticks(record.init) != record.init_started:
+    failed = f"The sandbox {record.id} could not be ended (process {record.init})"
+    with told_as_sandbox_error(failed):
+        try:
+            fd = os.pidfd_open(record.init)
+        except ProcessLookupError:
             return
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(fd, signal.SIGKILL)
+    try:
+        with told_as_sandbox_error(failed):
+            if started_ticks(record.init) != record.init_started:
+                return
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(fd, signal.SIGKILL)
         await _gone(fd, record)
     finally:
         os.close(fd)

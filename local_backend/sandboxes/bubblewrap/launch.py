@@ -29,6 +29,7 @@ from local_backend.sandboxes.bubblewrap import init as init_module
 from local_backend.sandboxes.bubblewrap.layout import writable_folders
 from local_backend.sandboxes.bubblewrap.seccomp import filter_program
 from local_backend.sandboxes.bubblewrap.users import Users
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import ENGINE_SECONDS, SandboxError, SandboxRefusedError, SandboxRequest
 
 START_SECONDS = 30.0
@@ -97,7 +98,7 @@ class Launcher:
 
         `driver`: files of the accelerators' driver, by where they are in the sandbox.
         """
-        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        with told_as_sandbox_error("bubblewrap could not be started"), contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
 
             def pipe(*, reads: bool) -> tuple[int, int]:
                 reading, writing = os.pipe()
@@ -129,19 +130,16 @@ class Launcher:
             options += ["--info-fd", str(info_out), "--perms", "0444", "--ro-bind-data", str(init_fd), _INIT_PATH]
             inside = ["/usr/local/bin/python3", "-I", "-S", _INIT_PATH, str(inner.fileno())]
             command = [*self._entry(slot), self._bwrap, *self._options(request, driver), *options, "--remount-ro", "/", "--", *inside]
-            try:
-                outer = subprocess.Popen(  # noqa: S603 - a command line of our own making.
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=stderr_out,
-                    pass_fds=passed,
-                    env={"PATH": PATH, "LANG": "C.UTF-8"},
-                    cwd="/",
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise SandboxError(f"bubblewrap could not be started: {error.strerror or error} ({error.filename}).") from error
+            outer = subprocess.Popen(  # noqa: S603 - a command line of our own making.
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr_out,
+                pass_fds=passed,
+                env={"PATH": PATH, "LANG": "C.UTF-8"},
+                cwd="/",
+                start_new_session=True,
+            )
             ours.pop_all()
             return Started(outer, control, info, block, stderr)
 
@@ -186,7 +184,10 @@ class Launcher:
     async def settle(self, started: Started, slot: int) -> int:
         """Wait for bwrap's child and map its users; process 1 as the host counts it. Raises SandboxError with what bwrap says."""
         info = await _read_info(started)
-        started.init = int(json.loads(info)["child-pid"])
+        try:
+            started.init = int(json.loads(info)["child-pid"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SandboxError("bubblewrap tells of the sandbox that it started what cannot be understood.") from error
         try:
             started.init_fd = os.pidfd_open(started.init)
         except ProcessLookupError:
@@ -361,7 +362,9 @@ async def _run_helper(command: Sequence[str]) -> None:
 
 
 async def end(started: Started) -> None:
-    """Kill a sandbox and wait until all of it is gone. Raises SandboxError when it does not go."""
+    """Kill a sandbox and wait until all of it is gone; one that is gone is no matter. Raises SandboxError when it does not go."""
+    if started.outer.returncode is not None and started.init_fd < 0:
+        return  # Its numbers may be others' by now.
     if started.block >= 0:  # bwrap waits for its users no more.
         os.close(started.block)
         started.block = -1

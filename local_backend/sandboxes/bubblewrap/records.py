@@ -6,6 +6,7 @@ tenths of a millisecond; called in a thread.
 
 import contextlib
 import errno
+import fcntl
 import json
 import logging
 import os
@@ -18,9 +19,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from local_backend.handed_over import known
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import Owner, SandboxError
 from nodus_tui.values import fields_of, replace
 
@@ -62,8 +64,7 @@ class Records:
     def take(self, record: Record) -> Record:
         """Write a new record in a free slot, and give it with the slot. Raises SandboxError."""
         self._prepare()
-        new = self._written(record)
-        try:
+        with told_as_sandbox_error(f"The sandbox's record could not be written in {self._folder}"), self._written(record) as new:
             for tried in range(_SLOTS):
                 slot = (self._next + tried) % _SLOTS
                 try:
@@ -73,22 +74,34 @@ class Records:
                     continue
                 self._next = slot + 1
                 return replace(record, slot=slot)
-        except OSError as error:
-            raise SandboxError(f"The sandbox's record could not be written in {self._folder}: {error.strerror or error}.") from error
-        finally:
-            new.unlink(missing_ok=True)
         raise SandboxError(f"{_SLOTS} sandboxes are recorded in {self._folder}: remove leftovers with `nodus-tui sandboxes reap`.")
 
     def update(self, record: Record) -> None:
         """Write it anew in its slot. Raises OSError: FileNotFoundError where somebody removed it meanwhile."""
-        if not self._holds(record):
-            raise FileNotFoundError(errno.ENOENT, "its record was removed", str(self._path(record.slot)))
-        self._written(record).replace(self._path(record.slot))
+        with self._written(record) as new, self._alone():
+            if not self._holds(record):
+                raise FileNotFoundError(errno.ENOENT, "its record was removed", str(self._path(record.slot)))
+            new.replace(self._path(record.slot))
 
     def remove(self, record: Record) -> None:
-        """Its slot is free again. One that somebody removed before is no matter, and neither is who has its slot since."""
-        if self._holds(record):
-            self._path(record.slot).unlink(missing_ok=True)
+        """Its slot is free again. One that somebody removed before is no matter, and neither is who has its slot since.
+
+        Raises SandboxError.
+        """
+        failed = f"The sandbox's record could not be removed from {self._folder}"
+        with told_as_sandbox_error(failed), contextlib.suppress(FileNotFoundError), self._alone():
+            if self._holds(record):
+                self._path(record.slot).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else of this machine changes or removes a record between the look at it and what is done. Raises OSError."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
     def _holds(self, record: Record) -> bool:
         try:
@@ -111,11 +124,7 @@ class Records:
             raise SandboxError(f"{self._folder} cannot be read: {error.strerror or error}.") from error
         for path in paths:
             try:
-                values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-                owner = Owner(**known(Owner, values.pop("owner")))
-                values["groups"] = tuple(values.get("groups", ()))
-                # Whoever wrote it may be of a newer version, which says more.
-                yield Record(**{**known(Record, values), "owner": owner, "slot": int(path.stem)})
+                yield _record(json.loads(path.read_text(encoding="utf-8")), int(path.stem))
             except FileNotFoundError:
                 continue  # It was removed meanwhile.
             except (OSError, ValueError, TypeError, KeyError) as error:
@@ -123,17 +132,24 @@ class Records:
                 _log.warning("%s is no record of a sandbox, and is passed over: remove it if nothing runs any more (%s)", path, error)
 
     def _sweep(self) -> None:
-        for path in self._folder.glob(".*"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.lstat().st_mtime > _HALF_WRITTEN_SECONDS:
-                    path.unlink()
+        with contextlib.suppress(OSError):
+            for path in list(self._folder.glob(".*")):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.lstat().st_mtime > _HALF_WRITTEN_SECONDS:
+                        path.unlink()
 
-    def _written(self, record: Record) -> Path:
+    @contextlib.contextmanager
+    def _written(self, record: Record) -> Iterator[Path]:
+        """The record in a file beside the others, for as long as it takes to put it into its slot. Raises OSError."""
         values = fields_of(record)
         del values["slot"]
         new = self._folder / f".{secrets.token_hex(8)}"
-        new.write_text(json.dumps(values), encoding="utf-8")
-        return new
+        try:
+            new.write_text(json.dumps(values), encoding="utf-8")
+            yield new
+        finally:
+            with contextlib.suppress(OSError):  # What stays is swept later.
+                new.unlink(missing_ok=True)
 
     def _path(self, slot: int) -> Path:
         return self._folder / f"{slot:05}.json"
@@ -150,19 +166,28 @@ class Records:
             )
 
 
+def _record(values: Any, slot: int) -> Record:
+    """A record as it was written; whoever did may be of a newer version, which says more. Raises ValueError, TypeError, KeyError."""
+    if not isinstance(values, dict) or not isinstance(values["owner"], dict):
+        raise TypeError("it is no object")
+    record = convert({**known(Record, values), "owner": known(Owner, values["owner"]), "slot": slot}, Record)
+    created_at(record)
+    return record
+
+
 def records_folder(environ: Mapping[str, str]) -> Path:
     """Where this user's records lie: one place for all workspaces, gone with a restart of the machine."""
     if os.geteuid() == 0:
         return _ROOT_FOLDER
     runtime = environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and Path(runtime).is_dir():
+    if runtime and os.path.isdir(runtime):  # noqa: PTH112 - of another user's folder, which may not be looked into, this says no
         return Path(runtime) / "nodus-tui" / "sandboxes"
     return Path(tempfile.gettempdir()) / f"nodus-tui-sandboxes-{os.getuid()}"
 
 
 def started_ticks(pid: int) -> str:
-    """A process's start time in the kernel's ticks; empty when it is not there or a zombie."""
-    with contextlib.suppress(OSError):
+    """A process's start time in the kernel's ticks; empty when it is not there or a zombie. Raises OSError where that cannot be seen."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         if fields[0] not in {b"Z", b"X"}:
             return fields[19].decode()

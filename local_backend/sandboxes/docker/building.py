@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.credentials import find_credentials
 from local_backend.sandboxes.docker.images import event_text, pieces
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import Progress, SandboxError, SandboxRefusedError
 
 _BUILD_QUIET_SECONDS = 3_600.0
@@ -69,7 +70,8 @@ def _pack(folder: Path, dockerfile: str) -> IO[bytes]:
 
 async def _credentials_of_bases(dockerfile: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """Credentials of the registries that the Dockerfile's images come from."""
-    text = await asyncio.to_thread(dockerfile.read_text, encoding="utf-8", errors="replace")
+    with told_as_sandbox_error(f"{dockerfile} cannot be read"):
+        text = await asyncio.to_thread(dockerfile.read_text, encoding="utf-8", errors="replace")
     registries: dict[str, Any] = {}
     for name in dict.fromkeys(_FROM.findall(text)):
         try:

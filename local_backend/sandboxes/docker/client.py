@@ -62,7 +62,9 @@ class EngineClient:
             connector = aiohttp.TCPConnector(ssl=self.endpoint.tls or True, limit=0, force_close=True)
         # Each request has a connection of its own (an engine closes idle ones when it likes, or restarts), and its own deadline.
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None), read_bufsize=_PIECE)
-        version: dict[str, Any] = await self.ask("GET", "/version")
+        version = await self.ask("GET", "/version")
+        if not isinstance(version, dict) or not version.get("ApiVersion"):
+            raise SilentError(f"what answers at {self.endpoint.name} is no Docker engine: it tells no version of its API")
         self._version = f"/v{version['ApiVersion']}"
         return version
 
@@ -144,9 +146,11 @@ class EngineClient:
         """
         while True:
             try:
-                async with asyncio.timeout(self.pulse):
+                async with asyncio.timeout(self.pulse) as limit:
                     return await wait()
             except TimeoutError:
+                if not limit.expired():
+                    raise  # Of a connection, which the system says of one whose other side is silent. It says it again at once.
                 await self.check()
 
     def unreachable(self, error: BaseException) -> SilentError:
@@ -159,19 +163,19 @@ class EngineClient:
 
     async def _heard_within(self, seconds: float, what: str, read: Callable[[], Awaitable[bytes]]) -> bytes:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as limit:
                 return await self.watched(read)
         except TimeoutError as error:
-            raise self._late(what, seconds) from error
+            raise (self._late(what, seconds) if limit.expired() else self.unreachable(error)) from error
 
     async def _within(self, seconds: float | None, what: str, answer: Awaitable[T]) -> T:
         limit = self.deadline if seconds is None else seconds
         async with self._translated(what):
             try:
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(limit) as deadline:
                     return await answer
             except TimeoutError as error:
-                raise self._late(what, limit) from error
+                raise (self._late(what, limit) if deadline.expired() else self.unreachable(error)) from error
 
     def _event(self, line: bytes) -> dict[str, Any]:
         event: dict[str, Any] = json.loads(line)
@@ -201,14 +205,14 @@ class EngineClient:
         """The head of an answer that may take long, as long as the engine answers other requests."""
         task = asyncio.create_task(request)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as limit:
                 return await self.watched(lambda: asyncio.shield(task))
         except BaseException as error:
             task.cancel()
             if task.done() and not task.cancelled() and task.exception() is None:
                 task.result().close()
             if isinstance(error, TimeoutError):
-                raise self._late(what, seconds) from error
+                raise (self._late(what, seconds) if limit.expired() else self.unreachable(error)) from error
             raise
 
     @asynccontextmanager

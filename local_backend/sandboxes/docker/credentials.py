@@ -40,7 +40,7 @@ def _look_up(registry: str, environ: Mapping[str, str]) -> Credentials | None:
     try:
         config = auth.load_config(config_path=str(path), credstore_env=dict(environ))
         found = config.resolve_authconfig(registry)
-    except (errors.DockerException, ValueError, UserWarning) as error:
+    except (errors.DockerException, OSError, ValueError, UserWarning) as error:
         raise SandboxError(f"the credentials for {registry} cannot be taken from {path}: {error}") from error
     return dict(found) if found else None
 

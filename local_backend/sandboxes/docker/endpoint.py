@@ -8,6 +8,7 @@ DOCKER_HOST.
 
 import hashlib
 import json
+import os
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,9 +54,16 @@ def find_endpoint(environ: Mapping[str, str]) -> Endpoint:
     if context and context != "default":
         return _context_endpoint(folder, str(context))
     for path in _usual_sockets(environ):
-        if path.is_socket():
+        if _is_socket(path):
             return Endpoint(name=f"unix://{path}", unix=str(path))
     raise SandboxError("no Docker engine was found: DOCKER_HOST is not set, no Docker context is chosen, and no engine's socket is there")
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return path.is_socket()
+    except OSError:
+        return False  # In another user's folder, say.
 
 
 def _usual_sockets(environ: Mapping[str, str]) -> list[Path]:
@@ -66,7 +74,10 @@ def _usual_sockets(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _endpoint(host: str, name: str, tls: ssl.SSLContext | None) -> Endpoint:
-    parts = urlsplit(host)
+    try:
+        parts = urlsplit(host)
+    except ValueError as error:
+        raise SandboxError(f"{name}: {error}") from error
     if parts.scheme == "unix":
         return Endpoint(name=name, unix=parts.path or host.removeprefix("unix://"))
     if parts.scheme == "ssh":
@@ -99,7 +110,7 @@ def _context_endpoint(folder: Path, context: str) -> Endpoint:
     # Docker files its contexts under the digest of their name.
     key = hashlib.sha256(context.encode()).hexdigest()
     meta = folder / "contexts" / "meta" / key / "meta.json"
-    if not meta.is_file():
+    if not os.path.isfile(meta):  # noqa: PTH113 - it says no where a folder on the way may not be looked into
         raise SandboxError(
             f"the Docker context {context!r} is chosen, but {meta} does not exist: 'docker context ls' shows which there are"
         )
@@ -111,7 +122,7 @@ def _context_endpoint(folder: Path, context: str) -> Endpoint:
         raise SandboxError(f"the Docker context {context!r} names no engine: {meta} has no Endpoints.docker.Host") from error
     certificates = folder / "contexts" / "tls" / key / "docker"
     tls = None
-    if certificates.is_dir():
+    if os.path.isdir(certificates):  # noqa: PTH112 - likewise
         tls = _tls(certificates, verify=not docker.get("SkipTLSVerify"), where=f"the Docker context {context!r}")
     return _endpoint(host, f"{host} (Docker context {context!r})", tls)
 

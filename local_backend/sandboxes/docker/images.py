@@ -1,6 +1,7 @@
 """Images: found, pulled, built, imported; and what an image has in a folder. It knows registries' answers, not what an image is for."""
 
 import asyncio
+import contextlib
 import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -13,6 +14,7 @@ from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.containers import ImageFacts
 from local_backend.sandboxes.docker.credentials import encoded, find_credentials
 from local_backend.sandboxes.docker.progress import PullProgress
+from local_backend.sandboxes.failures import told_as_sandbox_error
 from local_backend.sandboxes.interface import Progress, SandboxError, SandboxRefusedError
 
 BASE_REPOSITORY = "nodus/base"
@@ -109,7 +111,9 @@ class Images:
 
     async def _import(self, tar: Path, tag: str) -> None:
         params = {"fromSrc": "-", "repo": f"{BASE_REPOSITORY}:{tag}", "changes": "\n".join(f"ENV {each}" for each in _BASE_ENVIRONMENT)}
-        with await asyncio.to_thread(tar.open, "rb") as file:
+        with told_as_sandbox_error("the base image cannot be read"):
+            opened = await asyncio.to_thread(tar.open, "rb")
+        with opened as file:
             lines = self._client.lines(
                 "/images/create",
                 params=params,
@@ -136,12 +140,16 @@ class Images:
             raise _pull_failure(image, registry, error, known=credentials is not None) from error
 
     async def _fetch(self, container: str, image: ImageFacts, folder: str, most_bytes: int) -> Archive | None:
-        file = await asyncio.to_thread(tempfile.TemporaryFile)
+        kept = f"what the image {image.reference} has in {folder} cannot be kept on this machine meanwhile"
+        with told_as_sandbox_error(kept):
+            file = await asyncio.to_thread(tempfile.TemporaryFile)
         try:
-            whole = await self._save(file, container, folder, most_bytes)
-            empty = whole and await asyncio.to_thread(_is_empty, file)
+            with told_as_sandbox_error(kept):
+                whole = await self._save(file, container, folder, most_bytes)
+                empty = whole and await asyncio.to_thread(_is_empty, file)
         except BaseException as error:
-            file.close()
+            with contextlib.suppress(OSError):  # On a full disk what was not written yet is tried once more.
+                file.close()
             if isinstance(error, EngineError) and error.status == 404:
                 return None
             raise
@@ -174,8 +182,11 @@ async def pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
 def _is_empty(file: IO[bytes]) -> bool:
     """Whether a tar has nothing but its folder. Names only are read: its content goes to a sandbox as it is."""
     file.seek(0)
-    with tarfile.open(fileobj=file, mode="r:") as archive:
-        return all(member.name in {".", ""} for member in (archive.next(), archive.next()) if member is not None)
+    try:
+        with tarfile.open(fileobj=file, mode="r:") as archive:
+            return all(member.name in {".", ""} for member in (archive.next(), archive.next()) if member is not None)
+    except tarfile.TarError as error:
+        raise SandboxError(f"what the Docker engine gave of an image's folder is no archive: {error}") from error
 
 
 def _reference(asked: str, digests: list[str], image_id: str) -> str:

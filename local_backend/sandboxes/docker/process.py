@@ -239,6 +239,8 @@ class DockerProcess:
         # A program that was killed may have been so because its sandbox was.
         if (code is None or code >= _SIGNALLED) and not await still_lives(self._client, self._container):
             raise SandboxGoneError("the sandbox ended, and the program in it")
+        if code is None:
+            raise SandboxError("the Docker engine does not say how the program in the sandbox ended")
         self._code = int(code)
         return self._code
 

@@ -1,6 +1,7 @@
 """A container as the sandbox contract sees it: programs in it, the end of the agent's, and its own end."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -125,10 +126,14 @@ class DockerSandbox:
         # The agent may have taken all processes that it may have: then nobody else can start one. The sandbox gets a few more meanwhile.
         await self._limit_pids(self._facts.pids + _SPARE_PIDS)
         try:
-            if not (await self._kill_bluntly() or await self._kill(User.ROOT)):
-                raise SandboxError("processes of the agent could not be killed")
-        finally:
-            await self._limit_pids(self._facts.pids)
+            killed = await self._kill_bluntly() or await self._kill(User.ROOT)
+        except SandboxError:
+            with contextlib.suppress(SandboxError):  # The first failure is the one to tell.
+                await self._limit_pids(self._facts.pids)
+            raise
+        await self._limit_pids(self._facts.pids)
+        if not killed:
+            raise SandboxError("processes of the agent could not be killed")
 
     async def alive(self) -> bool:
         """Whether it still lives."""
@@ -178,7 +183,12 @@ class DockerSandbox:
             return False
 
     async def _limit_pids(self, pids: int) -> None:
-        await self._client.ask("POST", f"/containers/{self.id}/update", json_body={"PidsLimit": pids})
+        try:
+            await self._client.ask("POST", f"/containers/{self.id}/update", json_body={"PidsLimit": pids})
+        except EngineError as error:
+            if error.status == 404 or not await self.alive():
+                raise SandboxGoneError(f"the sandbox does not live any more: {error.message}") from error
+            raise
 
 
 async def remove_container(client: EngineClient, name: str) -> None:

@@ -171,8 +171,13 @@ class Report(Struct):
 
 def read_report(folder: Path, token: str) -> Report | None:
     """The report of a launch; None while there is none."""
+    report = last_report(folder)
+    return report if report is not None and report.token == token else None
+
+
+def last_report(folder: Path) -> Report | None:
+    """The report that is there, of whichever launch."""
     try:
-        report = Report(**known(Report, json.loads(read_regular(folder / REPORT_FILE, _MOST_BYTES))))
+        return Report(**known(Report, json.loads(read_regular(folder / REPORT_FILE, _MOST_BYTES))))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
-    return report if report.token == token else None

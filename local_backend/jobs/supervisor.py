@@ -24,7 +24,7 @@ from local_backend.jobs.child import NOT_STARTED, become
 from local_backend.jobs.deadlines import SECOND_US, kill_us
 from local_backend.jobs.journal import Journal
 from local_backend.jobs.log_files import LogWriter
-from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, NeededImage, Order, Report, boot_id
+from local_backend.jobs.order import LOCK_FILE, LOG_FOLDER, TOKEN_FILE, NeededImage, Order, Report, boot_id, last_report
 from local_backend.jobs.process_tree import become_subreaper, descendants, kill_all, near_descendants, send
 from local_backend.sandboxes.bubblewrap import cgroups
 from local_backend.sandboxes.interface import Limits, SandboxError
@@ -88,7 +88,11 @@ def _own(folder: Path, token: str) -> int | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return None
+        before = last_report(folder)
+        if before is None or before.state != "Ended":
+            return None
+        # Whoever told its end is on its way out, and may be overtaken by the next attempt.
+        fcntl.flock(lock, fcntl.LOCK_EX)
     return lock if (folder / TOKEN_FILE).read_text(encoding="ascii") == token else None
 
 

@@ -1,24 +1,27 @@
 """What the next scheduler makes of jobs that the one before it left at any point: started once, ended once, booked rightly."""
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from job_place import job, job_folder, job_now, log_with, processes_of, record_of, supervisor_of, until, whole_log, workspace
+from job_place import has_lock_open, job, job_folder, job_now, log_with, processes_of, record_of, supervisor_of, until, whole_log, workspace
 
 from local_backend.jobs import silence, supervising
 from local_backend.jobs.deadlines import charge
 from local_backend.jobs.describing import deadlines_of
 from local_backend.jobs.launching import order_for, prepare
-from local_backend.jobs.order import read_report
+from local_backend.jobs.order import LOCK_FILE, Report, read_report
 from local_backend.jobs.process_tree import kill_all
 from local_backend.jobs.supervising import LaunchError, alive, give_up, launch, tell_to_stop
 from local_backend.storage.job_records import JobRecord
@@ -92,9 +95,12 @@ def test_a_second_supervisor_of_the_same_job_starts_nothing(tmp_path: Path) -> N
     launch(order, os.environ)
     assert alive(folder)
     assert not give_up(folder, record.token)
+    ran = folder / "work" / "ran"
+    while not ran.exists() or not ran.read_text():
+        time.sleep(0.01)
     text = order.to_text().encode()
-    subprocess.run([sys.executable, "-m", "local_backend.jobs.supervisor"], input=text, timeout=30, check=False)
-    assert len((folder / "work" / "ran").read_text().splitlines()) <= 1
+    subprocess.run([sys.executable, "-m", "local_backend.jobs.supervisor"], input=text, timeout=60, check=False)
+    assert ran.read_text() == "started\n"
     assert tell_to_stop(folder, "Killed")
     while alive(folder):
         pass
@@ -104,9 +110,27 @@ def test_a_second_supervisor_of_the_same_job_starts_nothing(tmp_path: Path) -> N
     assert not tell_to_stop(folder, "Killed")
 
 
+def test_an_attempt_that_overtakes_the_supervisor_of_the_one_before_waits_for_its_last_step(tmp_path: Path) -> None:
+    """Its end is told by the report, after which the process has still to go; here the test holds its lock."""
+    record = made(tmp_path, "touch ran")
+    order = order_for(tmp_path / "home", record, deadlines_of(record, GRACE), os.environ, grace=GRACE, log_bytes=1 << 20)
+    folder = job_folder(tmp_path)
+    Report("before", "Ended", started_at="").write(folder, durable=False)
+    with (folder / LOCK_FILE).open("w") as before, ThreadPoolExecutor(1) as threads:
+        fcntl.flock(before, fcntl.LOCK_EX)
+        launched = threads.submit(launch, order, os.environ)
+        while not launched.done() and not has_lock_open(tmp_path):
+            time.sleep(0.01)
+        fcntl.flock(before, fcntl.LOCK_UN)
+        assert launched.result() is not None
+    while alive(folder):
+        time.sleep(0.01)
+    assert (folder / "work" / "ran").exists()
+
+
 async def test_after_the_machine_went_down_its_time_is_booked_as_of_the_last_report(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
-        await backend.apply(job(command="echo up; printf data > kept; sleep 300", outputs=["kept"]))
+        await backend.apply(job(command="printf data > kept; echo up; sleep 300", outputs=["kept"]))
         await log_with(backend, "up")
         record = await record_of(backend)
     os.kill(supervisor_of(tmp_path), signal.SIGKILL)

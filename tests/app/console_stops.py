@@ -91,7 +91,7 @@ async def go_to(app: NodusApp, pilot: Driver, stop: Stop) -> None:
             app.screen.query_one("#path").value = str(here if here.exists() else SPEC)
         elif key == ESTIMATED:
             await settled(app, pilot)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while isinstance(app.screen, EstimateScreen) and app.screen._working:
                     await pilot.pause(0.01)
             await settled(app, pilot)

@@ -16,17 +16,22 @@ _ROUNDS = 3
 _QUICK = 200
 """Turns after which it is not the console alone that is at work, and looking all the time would only take the processor from it."""
 _BETWEEN_SECONDS = 0.005
+_PATIENT = 400
+"""Turns before which nobody gives up. Where the machine is busy with others, a second passes in some tens of them, in which the console has
+hardly begun; one that has work for ever takes this many in little more than the second.
+"""
 
 
 async def still(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Return once nothing goes on by itself any more, timers aside; after `max_sleep` seconds in any case: real work may go on for ever.
+    """Return once nothing goes on by itself any more, timers aside; after `max_sleep` seconds and many turns in any case: real work may go
+    on for ever.
 
     It takes the place of Textual's own function, and so its arguments.
     """
     loop = asyncio.get_running_loop()
     give_up = loop.time() + max_sleep
     quiet = turns = 0
-    while quiet < _ROUNDS and loop.time() < give_up:
+    while quiet < _ROUNDS and (turns < _PATIENT or loop.time() < give_up):
         turns += 1
         await asyncio.sleep(0 if turns < _QUICK and not _threads_work(loop) else _BETWEEN_SECONDS)
         quiet = 0 if loop._ready or _threads_work(loop) else quiet + 1  # type: ignore[attr-defined]

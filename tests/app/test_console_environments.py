@@ -20,7 +20,7 @@ WIDE = (140, 40)
 
 async def until(app: NodusApp, pilot: object, words: str) -> str:
     """The screen, once these words stand on it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while words not in (shown := screen_text(app)):
             await asyncio.sleep(0)
             await settled(app, pilot)

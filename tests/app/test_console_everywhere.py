@@ -144,14 +144,14 @@ async def check_too_small(app: NodusApp, pilot: Driver) -> None:
         await settled(app, pilot)
         if width >= 20:
             # A view below a dialog is drawn in its own time.
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (words := " ".join(" ".join(screen_lines(app)).split())).startswith(f"This window is {width}x{height}."):
                     await pilot.pause(0.01)
             assert "Keys" not in words
     await check_size(app, pilot, (80, 24))
     # Where a scrollbar comes and goes, columns are laid out once more.
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while on_top(app) != before:
                 await pilot.pause(0.01)
     assert on_top(app) == before

@@ -36,7 +36,7 @@ def written(here: Path) -> dict[str, bytes]:
 
 async def until_said(app: NodusApp, pilot: Driver, words: str) -> None:
     """Wait until the screen says so: files are written beside it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while words not in " ".join(screen_text(app).split()):
             await pilot.pause(0.01)
 

@@ -30,7 +30,7 @@ def world() -> ScriptedBackend:
 
 
 async def until_said(app: NodusApp, pilot: Driver, words: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while words not in " ".join(screen_text(app).split()):
             await pilot.pause(0.01)
 
@@ -66,7 +66,7 @@ async def test_the_log_follows_as_it_grows_and_nothing_in_it_is_obeyed() -> None
         await press(app, pilot, "g")
         before = app.screen.query_one("#log", TextPane).scroll_offset.y
         backend.logs["swe-bench"] += "more\n"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while app.screen.tail.place < len(backend.logs["swe-bench"].encode()):  # type: ignore[attr-defined]
                 await pilot.pause(0.01)
         await settled(app, pilot)

@@ -31,7 +31,7 @@ def burst(app: NodusApp, *keys: str) -> None:
 
 
 async def until(app: NodusApp, pilot: Driver, holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await settled(app, pilot)
 

@@ -54,7 +54,7 @@ async def left_after(backend: ScriptedBackend, state: Path, *keys: str, **option
 
 
 async def arrived(app: NodusApp, pilot: Driver) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while any(worker.is_running for worker in app.workers if worker.name in {"go_to_place", "_ask", "_look", "_fetch"}):
             await asyncio.sleep(0)
     await settled(app, pilot)

@@ -32,7 +32,7 @@ def words(app: NodusApp) -> str:
 
 
 async def until_said(app: NodusApp, pilot: Driver, said: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         # A line may break inside a path, wherever the width makes it.
         while "".join(said.split()) not in "".join(screen_text(app).split()):
             await pilot.pause(0.01)

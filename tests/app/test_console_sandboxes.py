@@ -70,7 +70,7 @@ async def test_the_stream_changes_them_and_a_look_those_of_runs() -> None:
         event = changed("scratch", 101, phase="Stopped", reason="IdleTimeout", message="no command ran in it for 10m")
         for reader in backend._readers:
             reader.put_nowait(EventBatch(cursor=101, events=(event,)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "2 running · 1 pending · 1 failed · 2 stopped" not in screen_text(app):
                 await settled(app, pilot)
         backend.lost = UNREACHABLE

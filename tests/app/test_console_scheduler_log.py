@@ -21,7 +21,7 @@ async def opened(app: NodusApp, pilot: object) -> SchedulerLogScreen:
 
 async def looked(app: NodusApp, pilot: object) -> None:
     """The backend was asked once more, and what it answered is painted."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         app.screen.look()
         while app.screen._asking:
             await asyncio.sleep(0)

@@ -40,7 +40,7 @@ def tell(backend: ScriptedBackend, *events: Event) -> None:
 
 
 async def until_said(app: NodusApp, pilot: Driver, words: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while words not in " ".join(screen_text(app).split()):
             await pilot.pause(0.01)
 
@@ -131,7 +131,7 @@ async def test_what_a_cell_becomes_is_painted_in_its_own_lines() -> None:
         grid = screen.query_one(CellGrid)
         before = grid.lines_refreshed
         tell(backend, cell_changed("shootout-08", 101, launched=True, phase="Running", reason=None, message=""))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while screen.state.rows.item("shootout-08").cell.phase is not GroupPhase.RUNNING:
                 await pilot.pause(0.01)
         app._paint_data()
@@ -147,7 +147,7 @@ async def test_a_cell_that_ended_is_asked_for_again_with_its_scores(monkeypatch:
         told[5] = ended_cell(6, 19)
         backend.sweep_answers["shootout"] = results(told=tuple(told))
         tell(backend, cell_changed("shootout-06", 101, phase="Completed", endedAt=NOW.isoformat()))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while app.feed.sweep_state("shootout").rows.item("shootout-06").cell.rate != told[5].rate:
                 await pilot.pause(0.01)
 
@@ -292,7 +292,7 @@ spec:
         await press(app, pilot, "enter")
         await until_said(app, pilot, "Enter applies its resources")
         await press(app, pilot, "enter")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not isinstance(app.screen, SweepScreen):
                 await pilot.pause(0.01)
         assert app.screen.VIEW is View.SWEEP

@@ -30,7 +30,7 @@ def views_open(app: NodusApp) -> list[View]:
 
 
 async def gone_to(app: NodusApp, pilot: Driver, view: View) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not isinstance(app.screen, ViewScreen) or app.screen.VIEW is not view:
             await pilot.pause(0.01)
     await settled(app, pilot)

@@ -1,5 +1,6 @@
 """What all tests share: a state of their own, and that no scheduler stays behind."""
 
+import contextlib
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 _MODULE = "local_backend.hosting.scheduler_process"
+_RECORD = "scheduler.json"
 GARBAGE_AFTER = 100_000
 """New objects after which Python's collector takes a turn. A console that was closed is some tens of thousands."""
 
@@ -60,14 +62,26 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     for name in ("NODUS_CONFIG", "NODUS_URL", "NODUS_TOKEN", "NODUS_CA", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     yield
-    for record in tmp_path.rglob("scheduler.json"):
-        _end(json.loads(record.read_text(encoding="utf-8"))["pid"], tmp_path)
+    # Not by `rglob`, which fails where a folder goes while it looks: schedulers and supervisors may be on their way out.
+    records = [Path(folder, _RECORD) for folder, _, names in os.walk(tmp_path) if _RECORD in names]
+    for pid in [pid for pid in map(_recorded, records) if pid is not None]:
+        end_schedulers([process for process in schedulers_below(tmp_path) if process.pid == pid])
 
 
-def _end(pid: int, folder: Path) -> None:
-    if any(process.pid == pid for process in schedulers_below(folder)):
-        os.kill(pid, signal.SIGKILL)
-        psutil.wait_procs([process for process in schedulers_below(folder) if process.pid == pid])
+def _recorded(record: Path) -> int | None:
+    """Whose record it is; a scheduler that ends in order takes it away."""
+    try:
+        return int(json.loads(record.read_text(encoding="utf-8"))["pid"])
+    except FileNotFoundError:
+        return None
+
+
+def end_schedulers(found: list[psutil.Process]) -> None:
+    """Kill what has not ended by itself meanwhile, and wait for its end."""
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(found)
 
 
 def schedulers_below(folder: Path) -> list[psutil.Process]:
@@ -86,7 +100,6 @@ def schedulers_below(folder: Path) -> list[psutil.Process]:
 def _nothing_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A scheduler that a test left behind fails the run, and is ended."""
     yield
-    _, left = psutil.wait_procs(schedulers_below(tmp_path_factory.getbasetemp()), timeout=5)  # Some may be on their way out.
-    for process in left:
-        process.kill()
+    _, left = psutil.wait_procs(schedulers_below(tmp_path_factory.getbasetemp()), timeout=30)  # Some may be on their way out.
+    end_schedulers(left)
     assert not left, f"tests left schedulers behind: {left}"

@@ -72,7 +72,7 @@ async def test_requests_from_another_process_reach_the_scheduler(place: Place, s
             await server.until_seen(4)
             server.hold.set()
             assert (await at_rest(backend)).coverage.scored == 3
-        await asyncio.wait_for(process.wait(), 20)
+        await asyncio.wait_for(process.wait(), 60)
         assert process.returncode == 0
 
 

@@ -99,7 +99,7 @@ async def test_a_run_at_its_cap_gives_its_sandbox_back_and_its_successor_finds_t
 
 
 async def test_a_kill_ends_a_command_at_once_and_leaves_nothing(place: Place, server: ModelServer) -> None:
-    plays(server, [asks(("bash", {"command": "echo begun > begun.txt; sleep 1000"}))])
+    plays(server, [asks(("bash", {"command": "echo begun > new; mv new begun.txt; sleep 1000"}))])
     async with place.backend() as backend:
         await launch(place, backend, environment(), worker(), group(tasks=1))
 

@@ -225,13 +225,7 @@ async def test_a_hanging_command_is_killed_with_what_it_started(
 ) -> None:
     monkeypatch.setattr(notices, "_COMMAND_SECONDS", 2.0)
     pids = tmp_path / "pids"
-    text = (
-        "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen(['sleep', '1000'])\n"
-        "open(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\n"
-        "time.sleep(1000)"
-    )
-    await tell(notice(command=script(text, str(pids))))
+    await tell(notice(command=("sh", "-c", 'sleep 1000 & echo "$$ $!" >"$0"; wait', str(pids))))
     assert "took longer than 2 s for the notice of budget month and was killed" in caplog.text
     for pid in map(int, pids.read_text().split()):
         while _lives(pid):

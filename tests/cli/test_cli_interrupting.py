@@ -82,7 +82,7 @@ def calls_in_flight(count: int) -> Callable[[AgentGroup], bool]:
 async def test_one_signal_stops_gracefully_and_the_work_goes_on_later(
     workspace: Workspace, stop: signal.Signals, again: tuple[str, ...]
 ) -> None:
-    spec = workspace.spec(family="steady", tasks=5, active=2)
+    spec = workspace.spec(family="steady", tasks=12, active=2)
     async with started(workspace, "run", "-f", spec, "--json") as command:
         await command.says("Running")
         await group_when(workspace, "hello", calls_in_flight(2))
@@ -91,8 +91,8 @@ async def test_one_signal_stops_gracefully_and_the_work_goes_on_later(
         code, results = await command.result()
     assert code == 130
     assert results["phase"] == "Interrupted"
-    assert 0 < results["pending"] < 5
-    assert results["coverage"]["scored"] == 5 - results["pending"]
+    assert 0 < results["pending"] < 12
+    assert results["coverage"]["scored"] == 12 - results["pending"]
     assert results["cost"]["unconfirmedUSD"] == "0.00"
     assert any("nodus-tui resume hello" in line for line in command.said)
     assert not any("Traceback" in line for line in command.said)
@@ -100,7 +100,7 @@ async def test_one_signal_stops_gracefully_and_the_work_goes_on_later(
     resumed = workspace.installed(*again, "--json", "--quiet")
     after = json.loads(resumed.stdout)
     assert resumed.returncode == 0, resumed.stderr
-    assert after["coverage"] == {"scored": 5, "total": 5}
+    assert after["coverage"] == {"scored": 12, "total": 12}
     scored_before = {case["run"]: case["costUSD"] for case in results["results"] if case["verdict"]}
     scored_after = {case["run"]: case["costUSD"] for case in after["results"]}
     assert scored_before.items() <= scored_after.items()
@@ -136,7 +136,7 @@ async def test_a_watcher_that_is_interrupted_leaves_the_work_alone(workspace: Wo
 
 
 async def test_time_that_runs_out_stops_gracefully_with_its_own_code(workspace: Workspace) -> None:
-    async with started(workspace, "run", "-f", workspace.spec(family="steady", tasks=4, active=1), "--timeout", "1s", "--json") as command:
+    async with started(workspace, "run", "-f", workspace.spec(family="steady", tasks=12, active=1), "--timeout", "1s", "--json") as command:
         code, results = await command.result()
     assert code == 4
     assert results["phase"] == "Interrupted"

@@ -1,7 +1,6 @@
 """Served models by the command line: one file with a server, an agent and a group, and what is told of each."""
 
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -12,16 +11,11 @@ from typing import Any
 import pytest
 from cli_workspace import COMMAND, Workspace
 from click.testing import Result
+from free_ports import free_port
 
 pytestmark = pytest.mark.timeout(90)
 
 SERVER = Path(__file__).parent.parent / "serving" / "stand_in_server.py"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def campaign(workspace: Workspace, *, command: list[str] | None = None, **serve: Any) -> str:

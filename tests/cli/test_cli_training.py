@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli_workspace import Workspace
 from click.testing import Result
-from test_cli_serving import free_port
+from free_ports import free_port
 from training_place import TrainingPlace, stand_in_python
 
 pytestmark = pytest.mark.timeout(90)

@@ -171,7 +171,7 @@ async def test_what_is_asked_of_a_command_that_is_not_there_or_has_no_terminal_i
     streams = await there.backend.exec_start("box", ExecRequest(command=("sleep", "900")))
     failure = await refused(there.backend.exec_resize("box", streams.id, TerminalShape(rows=1, columns=1)))
     assert failure.code is ErrorCode.INVALID_ACTION, "it has no terminal"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await there.backend.exec_signal("box", streams.id, "KILL")
         assert await text_of(there.backend, streams.id) == (b"", 137)
 

@@ -171,7 +171,7 @@ async def test_a_reader_that_goes_away_ends_the_reading(tmp_path: Path) -> None:
     async with reached(scripted, tmp_path) as backend:
         async with aclosing(cast("Any", backend.read_file("hello-c001", "slow"))) as coming:
             assert await anext(coming) == b"first"
-        await asyncio.wait_for(scripted.closed.wait(), 20)
+        await asyncio.wait_for(scripted.closed.wait(), 60)
 
 
 async def test_a_gold_check_tells_case_by_case(tmp_path: Path) -> None:

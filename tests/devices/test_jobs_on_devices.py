@@ -45,9 +45,7 @@ async def test_a_job_sees_its_devices_and_pays_for_them_and_gives_them_back(tmp_
     one, two, small = own_card(0), own_card(1), own_card(2, "NVIDIA L4", memory_total=24 * GIB)
     nvml.tell(one, two, small)
     async with workspace(tmp_path, configuration()) as backend:
-        await backend.apply(job(command=f"{SEEN}; read go < pipe", hardware="H100", accelerators=2))
-        (tmp_path / "home/jobs/work/work").mkdir(parents=True, exist_ok=True)
-        os.mkfifo(tmp_path / "home/jobs/work/work/pipe")
+        await backend.apply(job(command=f"mkfifo pipe; {SEEN}; read go < pipe", hardware="H100", accelerators=2))
         assert await log_with(backend, "hardware=") == f"cuda={one.uuid},{two.uuid} nvidia={one.uuid},{two.uuid} hardware=H100\n"
         status = await until(backend, "Running")
         assert (status.devices, status.hardware, status.rate_usd) == ((one.uuid, two.uuid), "H100", Decimal(144))

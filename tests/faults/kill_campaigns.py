@@ -75,7 +75,7 @@ class _Child:
                 orphans = psutil.Process(self.process.pid).children(recursive=True)
             self.process.kill()
         await self.process.wait()
-        _, alive = await asyncio.to_thread(psutil.wait_procs, orphans, 20)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, orphans, 60)
         assert not alive, f"left running after the scheduler's death: {alive}"
 
 

@@ -92,7 +92,7 @@ async def test_no_cap_is_passed_over_all_attempts_and_a_higher_one_lets_it_go_on
 
 async def test_the_cap_of_a_running_job_is_raised_and_its_end_moves(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
-        await backend.apply(job(command="echo up; sleep 3", maxCostUSD="0.04"))
+        await backend.apply(job(command="echo up; sleep 7", maxCostUSD="0.08"))
         await log_with(backend, "up")
         before = await until(backend, "Running")
         await backend.act(extend("100"))
@@ -100,10 +100,10 @@ async def test_the_cap_of_a_running_job_is_raised_and_its_end_moves(tmp_path: Pa
         assert before.deadline_at is not None
         assert after.deadline_at is not None
         assert after.deadline_at > before.deadline_at
-        # Under its old cap it would have been asked to end after two and a half seconds.
+        # Under its old cap it would have been asked to end after six and a half seconds.
         end = await until(backend)
         assert (end.phase, end.attempt) == ("Succeeded", 1)
-        assert end.cost_usd > Decimal("0.025")
+        assert end.cost_usd > Decimal("0.065")
 
 
 async def test_a_killed_job_keeps_its_higher_cap_for_a_retry(tmp_path: Path) -> None:

@@ -113,12 +113,17 @@ async def engine_of(name: str) -> AsyncIterator[SandboxEngine]:
         await engine.aclose()
 
 
+_SECONDS = 30.0
+
+
 class Agent:
     """An agent with all tools, in an episode's sandbox."""
 
-    def __init__(self, sandbox: Sandbox, *, command_seconds: float = 30) -> None:
+    def __init__(self, sandbox: Sandbox, *, command_seconds: float = _SECONDS) -> None:
+        """`command_seconds` is what a command has that asks for no other time."""
         self.sandbox = sandbox
-        self._tools = Toolbox(sandbox, TOOLS, command_seconds=command_seconds)
+        self._tools = Toolbox(sandbox, TOOLS, command_seconds=_SECONDS)
+        self._command_seconds = command_seconds
         self._calls = 0
 
     async def call(self, tool: ToolName, **arguments: Any) -> ToolOutcome:
@@ -128,7 +133,7 @@ class Agent:
 
     async def bash(self, command: str, **more: Any) -> str:
         """What the model is told of a command."""
-        return (await self.call("bash", command=command, **more)).result.text
+        return (await self.call("bash", command=command, **{"timeoutSeconds": self._command_seconds, **more})).result.text
 
     async def attack(self, code: str, **more: Any) -> str:
         """What a Python program printed, whose attempts it begins with are known."""
@@ -143,10 +148,10 @@ class Agent:
         return said
 
     async def is_well(self) -> None:
-        """Its sandbox and its shell go on."""
-        said = await self.bash("echo well")
+        """Its sandbox and its shell go on, however slowly."""
+        said = await self.bash("echo well", timeoutSeconds=_SECONDS)
         if "shell" in said:  # Its last one was killed.
-            said = await self.bash("echo well")
+            said = await self.bash("echo well", timeoutSeconds=_SECONDS)
         assert said.endswith("well\n[exit code 0]"), said
 
     async def aclose(self) -> None:
@@ -161,7 +166,7 @@ def request(name: str = "red-team", **options: Any) -> SandboxRequest:
 
 
 @asynccontextmanager
-async def agent_of(engine: SandboxEngine, *, command_seconds: float = 30, **options: Any) -> AsyncIterator[Agent]:
+async def agent_of(engine: SandboxEngine, *, command_seconds: float = _SECONDS, **options: Any) -> AsyncIterator[Agent]:
     """An agent in a sandbox of its own. Afterwards the sandbox is gone, and the engine makes the next one."""
     sandbox = await engine.create(request(**options))
     agent = Agent(sandbox, command_seconds=command_seconds)

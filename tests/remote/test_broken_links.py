@@ -97,7 +97,7 @@ async def test_a_watch_goes_on_when_the_server_is_restarted_in_its_middle(local:
     async with RemoteBackend(socket_address(socket)) as remote:
         async with serving(local, socket_path=socket):
             reading = asyncio.create_task(told_until_completed(remote))
-            await remote.apply(spec(family="steady", tasks=8, active=2))
+            await remote.apply(spec(family="steady", tasks=24, active=2))
             async with aclosing(cast("Any", local.watch(after=0))) as batches:
                 async for batch in batches:
                     if any(event.status.get("verdict") for event in batch.events):

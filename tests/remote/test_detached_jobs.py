@@ -56,10 +56,10 @@ def marked(folder: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            environ = process.environ()
+            environ, status = process.environ(), process.status()
         except psutil.Error:
             continue
-        if MARK in environ and environ.get("TMPDIR", "").startswith(str(folder)) and process.status() != psutil.STATUS_ZOMBIE:
+        if MARK in environ and environ.get("TMPDIR", "").startswith(str(folder)) and status != psutil.STATUS_ZOMBIE:
             found.append(process)
     return found
 

@@ -98,7 +98,7 @@ async def test_a_second_signal_aborts_and_charges_the_worst_case(place: Detached
 
 
 async def test_a_closed_terminal_ends_the_watching_and_not_the_work(place: DetachedWorkspace) -> None:
-    async with started(place, "run", "-f", place.spec(family="steady", tasks=6, active=2), "--json") as command:
+    async with started(place, "run", "-f", place.spec(family="steady", tasks=12, active=2), "--json") as command:
         await place.group_when("hello", going(2))
         command.process.send_signal(signal.SIGHUP)
         code, results = await command.result()
@@ -106,7 +106,7 @@ async def test_a_closed_terminal_ends_the_watching_and_not_the_work(place: Detac
     assert not any("Traceback" in line for line in command.said)
     waited = place.installed("wait", "hello", "--json", "-q")
     assert waited.returncode == 0
-    assert json.loads(waited.stdout)["coverage"] == {"scored": 6, "total": 6}
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 12, "total": 12}
 
 
 async def test_ctrl_c_in_wait_ends_the_waiting_only(place: DetachedWorkspace) -> None:
@@ -143,6 +143,7 @@ async def test_a_run_that_was_left_is_taken_up_by_the_same_command(place: Detach
 async def test_time_that_runs_out_stops_the_run_and_ends_a_wait(place: DetachedWorkspace) -> None:
     waited = place.called("apply", "-f", place.spec("left", family="slow", tasks=1, agent="solver-2"))
     assert waited.returncode == 0
+    await place.group_when("left", going(1))
     gave_up = place.installed("wait", "left", "--timeout", "1s", "--json", "-q")
     assert gave_up.returncode == 4
     assert json.loads(gave_up.stdout)["phase"] == "Running"
@@ -174,11 +175,11 @@ async def test_many_verbs_at_once_share_one_scheduler(place: DetachedWorkspace) 
 
 
 async def test_a_run_survives_the_crash_of_the_scheduler_that_works_for_it(place: DetachedWorkspace) -> None:
-    async with started(place, "run", "-f", place.spec(family="steady", tasks=6, active=2), "--json") as command:
+    async with started(place, "run", "-f", place.spec(family="steady", tasks=12, active=2), "--json") as command:
         await place.group_when("hello", scored(1))
         await place.kill_scheduler()
         code, results = await command.result()
     assert code == 0, command.said
-    assert results["coverage"] == {"scored": 6, "total": 6}
+    assert results["coverage"] == {"scored": 12, "total": 12}
     scored_calls = [Decimal(case["costUSD"]) for case in results["results"]]
     assert Decimal(results["cost"]["modelUSD"]) == sum(scored_calls)

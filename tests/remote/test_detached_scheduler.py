@@ -145,7 +145,7 @@ async def test_status_start_restart_stop_and_logs(place: DetachedWorkspace) -> N
 
 async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_themselves(place: DetachedWorkspace) -> None:
     await place.scheduler.ensure()
-    assert place.installed("run", "-f", place.spec(family="steady", tasks=8, active=2), "--detach").returncode == 0
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=16, active=2), "--detach").returncode == 0
     await place.group_when("hello", scored(1))
     await place.scheduler.stop()
     told = json.loads(place.called("results", "hello", "--json").stdout)
@@ -154,11 +154,11 @@ async def test_unfinished_groups_keep_their_phase_over_a_stop_and_go_on_by_thems
     assert place.processes() == [], "a look starts nothing"
     waited = place.installed("wait", "hello", "--json", "-q")
     assert waited.returncode == 0, waited.stderr
-    assert json.loads(waited.stdout)["coverage"] == {"scored": 8, "total": 8}
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 16, "total": 16}
 
 
 async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: DetachedWorkspace) -> None:
-    assert place.installed("run", "-f", place.spec(family="steady", tasks=6, active=2), "--detach").returncode == 0
+    assert place.installed("run", "-f", place.spec(family="steady", tasks=12, active=2), "--detach").returncode == 0
     await place.group_when("hello", scored(1))
     killed = await place.kill_scheduler()
     assert (place.home / RECORD_NAME).exists(), "it had no time to remove its record"
@@ -167,7 +167,7 @@ async def test_after_kill_9_the_next_verb_starts_a_new_one_which_goes_on(place: 
     assert "ended without a word" in status.stderr
     waited = place.installed("wait", "hello", "--json", "-q")
     assert waited.returncode == 0, waited.stderr
-    assert json.loads(waited.stdout)["coverage"] == {"scored": 6, "total": 6}
+    assert json.loads(waited.stdout)["coverage"] == {"scored": 12, "total": 12}
     assert place.record().pid != killed.pid
 
 
@@ -175,7 +175,7 @@ async def test_a_client_that_is_attached_starts_a_new_one_after_a_crash_and_miss
     record = await place.scheduler.ensure()
     assert record is not None
     async with attached_to(place.scheduler, record) as backend:
-        assert place.installed("run", "-f", place.spec(family="steady", tasks=6, active=2), "--detach").returncode == 0
+        assert place.installed("run", "-f", place.spec(family="steady", tasks=12, active=2), "--detach").returncode == 0
         cursor, phases = 0, []
         killed = False
         async for batch in backend.watch(after=0):
@@ -271,7 +271,8 @@ async def test_who_waits_for_a_scheduler_that_stands_still_is_told_once_and_gets
 async def test_one_whose_folder_was_deleted_ends_by_itself_and_makes_none_again(place: DetachedWorkspace) -> None:
     assert place.installed("run", "-f", place.spec(family="slow", tasks=2), "--detach").returncode == 0
     await place.group_when("hello", going(1))
-    shutil.rmtree(place.home)
+    while place.home.exists():  # It is at work, and may make a file while the others are removed.
+        shutil.rmtree(place.home, ignore_errors=True)
     assert await place.none_but() == []
     assert not place.home.exists()
 

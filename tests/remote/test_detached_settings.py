@@ -34,18 +34,18 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler_service, "_PLACE_LOOK_SECONDS", 0.001)
 
 
-async def left_by_itself(idle: Idle, settings: SchedulerSettings, monkeypatch: pytest.MonkeyPatch) -> str:
+async def left_by_itself(idle: Idle, settings: SchedulerSettings, monkeypatch: pytest.MonkeyPatch, asked_after: float = 0.3) -> str:
     monkeypatch.setattr(scheduler_service, "_unfinished", idle.looked)
     stop = asyncio.Event()
     # What has not decided to leave after so many looks does not: then it is asked to.
-    asyncio.get_running_loop().call_later(0.3, stop.set)
+    asyncio.get_running_loop().call_later(asked_after, stop.set)
     here = Path(__file__).parent
     return await scheduler_service._until_stopped(idle, idle, stop, settings, here)  # type: ignore[arg-type]  # stand-ins
 
 
 async def test_it_leaves_when_idle_and_never_while_work_is_unfinished_or_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = SchedulerSettings.model_construct(idle_exit=parse_duration("0s"), stop_grace=parse_duration("1s"))
-    assert "nothing to do" in await left_by_itself(Idle(unfinished=False, quiet=100), at_once, monkeypatch)
+    assert "nothing to do" in await left_by_itself(Idle(unfinished=False, quiet=100), at_once, monkeypatch, asked_after=60)
     assert (
         await left_by_itself(Idle(unfinished=True, quiet=100), SchedulerSettings(idle_exit=parse_duration("1m")), monkeypatch) == "asked to"
     )

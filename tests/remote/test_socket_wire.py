@@ -159,7 +159,7 @@ async def test_who_waits_for_a_server_that_fails_at_once_is_told_before_it_is_gi
     said: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel, "SILENT_SECONDS", 0.05)
-    monkeypatch.setattr(channel, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(channel, "PATIENCE_SECONDS", 1.0)
     told: list[str] = []
 
     def silent() -> str:

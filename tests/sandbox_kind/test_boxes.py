@@ -114,7 +114,7 @@ async def test_a_command_keeps_it_busy_and_idle_time_counts_from_its_end(place: 
 async def test_a_busy_one_stops_at_its_lifetime_and_before_its_cap(place: Place, spec: dict[str, str], seconds: int, reason: str) -> None:
     async with place.backend() as backend:
         await started(place, backend, **spec)
-        session = await backend.exec_start("box", ExecRequest(command=("sh", "-c", "echo work >work; sleep 600")))
+        session = await backend.exec_start("box", ExecRequest(command=("sh", "-c", "echo work >.new; mv .new work; sleep 600")))
         await soon(lambda: _wrote(backend))
         forward(place, seconds=seconds)
         over = await ended(backend)
@@ -132,7 +132,7 @@ async def _wrote(backend: Backend) -> bool:
 
 async def test_a_small_cap_is_not_passed_in_real_time(place: Place) -> None:
     async with place.backend() as backend:
-        await started(place, backend, maxCostUSD="0.025")
+        await backend.apply(place.specs(box(maxCostUSD="0.025")))  # It may have ended before anybody sees it run.
         over = await ended(backend)
         assert (over.phase, over.reason) == ("Stopped", "MaxCostReached")
         assert Decimal("0.015") < over.cost_usd <= Decimal("0.025")
@@ -146,7 +146,7 @@ async def test_one_whose_stop_hangs_ends_by_itself_before_its_cap_is_passed(any_
 
     monkeypatch.setattr(box_module.Files, "keep", never)
     async with any_place.backend() as backend:
-        await started(any_place, backend, maxCostUSD="0.04")
+        await backend.apply(any_place.specs(box(maxCostUSD="0.04")))
         await soon(lambda: _gone(backend))
         status = await status_of(backend)
         assert status.message.startswith("is being stopped"), status

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from free_ports import free_port
 from msgspec import Struct
 
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
@@ -206,7 +206,9 @@ def own_engine(arguments: Sequence[str] = ()) -> Iterator[OwnEngine]:
         yield engine
     finally:
         engine.stop()
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # What was just killed may take away some of it meanwhile,
+        if folder.exists():  # or leave some of it.
+            shutil.rmtree(folder)
 
 
 class Line:
@@ -281,13 +283,6 @@ class Registry(Struct, frozen=True):
     """A registry that knows one user, `tester`."""
 
     address: str
-
-
-def free_port() -> int:
-    """A port that nobody has just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -142,7 +142,7 @@ async def test_looking_needs_nothing_installed(tmp_path: Path) -> None:
 
 
 async def test_sandboxes_at_an_engine_that_hangs_are_unknown_and_not_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(choosing, "LOOK_SECONDS", 1.0)
     with socket.socket(socket.AF_UNIX) as hung:
         hung.bind(str(tmp_path / "docker.sock"))
         hung.listen()

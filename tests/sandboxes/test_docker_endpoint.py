@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from docker_engines import OwnEngine, connected_with, free_port, output, own_engine, sandbox_of
+from docker_engines import OwnEngine, connected_with, output, own_engine, sandbox_of
+from free_ports import free_port
 
 from local_backend.sandboxes.docker.endpoint import find_endpoint
 from local_backend.sandboxes.docker.engine import connect_docker

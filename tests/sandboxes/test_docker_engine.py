@@ -26,7 +26,7 @@ async def test_a_sandbox_is_known_by_its_labels() -> None:
 
 async def test_a_sandbox_goes_by_itself_when_its_lifetime_is_over() -> None:
     async with user_engine() as engine:
-        sandbox = await engine.create(request("short-lived", lifetime_seconds=1))
+        sandbox = await engine.create(request("short-lived", lifetime_seconds=4))
         with pytest.raises(SandboxGoneError):
             await output(await sandbox.spawn(["sleep", "1000"]))
         await until(lambda: _nothing_of(engine, "short-lived"))

@@ -1,7 +1,6 @@
 """A workspace with a job that serves a model, an agent that names its family, and groups of that agent."""
 
 import json
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 from engine_place import NUMBERS, environment, group
 from engine_place import agent as agent_document
+from free_ports import free_port
 from job_place import job_now, until
 
 from nodus_tui.contract.backend import Backend
@@ -21,13 +21,6 @@ from nodus_tui.contract.spec_loading.loader import SpecSource, load_specs
 
 SERVER = Path(__file__).parent / "stand_in_server.py"
 FAMILY = "qwen"
-
-
-def free_port() -> int:
-    """A port that nobody has just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def server(

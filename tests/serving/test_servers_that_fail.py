@@ -103,7 +103,7 @@ async def test_an_agents_files_wait_for_the_server_too(tmp_path: Path) -> None:
 async def test_a_server_that_does_not_answer_for_a_while_is_told_and_waited_for(tmp_path: Path) -> None:
     place = folder(tmp_path, "hold")
     async with workspace(tmp_path) as backend:
-        await backend.apply(campaign(tmp_path, tasks=1, startTimeout="10s"))
+        await backend.apply(campaign(tmp_path, tasks=1, startTimeout="1m"))
         await until_called(tmp_path)
         (place / "unwell").touch()
         status = await until(backend, "Serving", reason="NotAnswering", name="server")
@@ -122,7 +122,7 @@ async def test_a_server_that_does_not_answer_for_a_while_is_told_and_waited_for(
 async def test_a_server_that_hangs_is_ended_after_its_start_timeout(tmp_path: Path) -> None:
     place = folder(tmp_path)
     async with workspace(tmp_path) as backend:
-        await backend.apply(campaign(tmp_path, startTimeout="4s", keep=True))
+        await backend.apply(campaign(tmp_path, startTimeout="12s", keep=True))
         await at_rest(backend)
         (place / "silent").touch()
         status = await until(backend, name="server")

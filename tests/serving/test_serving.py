@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from engine_place import at_rest, group, in_phase
+from free_ports import free_port
 from job_place import job_now, until, workspace
-from serving_place import agent, campaign, free_port, group_now, lines, model_fact, served, server, serving, specs, until_serving
+from serving_place import agent, campaign, group_now, lines, model_fact, served, server, serving, specs, until_serving
 
 from nodus_tui.contract.actions import Delete, Kill, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -118,10 +119,10 @@ async def test_a_health_check_that_never_comes_is_no_verdict(tmp_path: Path) -> 
     (tmp_path / "server").mkdir()
     (tmp_path / "server" / "unwell").touch()
     async with workspace(tmp_path) as backend:
-        await backend.apply(campaign(tmp_path, startTimeout="1s"))
+        await backend.apply(campaign(tmp_path, startTimeout="10s"))
         status = await until(backend, name="server")
         assert (status.phase, status.reason) == ("Failed", "StartTimeout")
-        assert status.message == "its health check GET /health did not answer 200 within 1s (it answered 503)"
+        assert status.message == "its health check GET /health did not answer 200 within 10s (it answered 503)"
         stalled = await in_phase(backend, "Stalled")
         assert (stalled.reason, stalled.verdicts, stalled.pending) == ("WaitingForModel", {}, 3)
         assert (await operations.wait(backend, "campaign", None, through_stalls=False)).phase == "Stalled"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from engine_place import at_rest, runs
+from free_ports import free_port
 from job_place import until, workspace
-from serving_place import free_port
 
 from local_backend.models.local_server import local_model_problem
 from nodus_tui.contract.spec_loading.bundle import SpecBundle

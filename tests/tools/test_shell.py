@@ -194,7 +194,7 @@ GONE = 'state() { s=$(sed \'s/.*) //;s/ .*//\' /proc/$1/stat 2>/dev/null); [ -z 
 async def test_a_timeout_kills_all_that_the_agent_started(shell: Shell, sandbox: Sandbox) -> None:
     await said(shell, "mkdir deep; cd deep; x=1")
     command = "setsid sleep 1000 >/dev/null 2>&1 & echo $! >pid; trap '' TERM INT HUP; echo waiting; sh -c 'trap \"\" TERM; sleep 1000'"
-    result = await run(shell, command, 0.5)
+    result = await run(shell, command, 3)
     assert (result.output, result.exit_code, result.end) == ("waiting\n", None, CommandEnd.TIMED_OUT)
     assert await said(shell, f'pwd; echo "[$x]"; {GONE}') == (f"{sandbox.workdir}/deep\n[]\ngone\n", 0)
 

@@ -69,12 +69,12 @@ async def test_arguments_that_cannot_be_read_do_nothing(sandbox: Sandbox) -> Non
 
 
 async def test_what_a_model_is_told_of_a_killed_command(sandbox: Sandbox) -> None:
-    toolbox = Toolbox(sandbox, ("bash",), command_seconds=0.5, flood_bytes=100_000)
+    toolbox = Toolbox(sandbox, ("bash",), command_seconds=3, flood_bytes=100_000)
     fresh = f"The next command gets a new shell in {sandbox.workdir}; variables and functions are gone.]"
     outcome = await call(toolbox, "bash", command="echo a; sleep 1000", timeoutSeconds=1000)
     assert (outcome.result.is_error, outcome.exit_code) == (True, None)
     assert outcome.result.text == (
-        "a\n[The command was killed after 0.5 seconds, which is the most that a command may take, with every process that you had "
+        "a\n[The command was killed after 3 seconds, which is the most that a command may take, with every process that you had "
         f"started. {fresh}"
     )
     outcome = await call(toolbox, "bash", command="sleep 1000", timeoutSeconds=0.25)

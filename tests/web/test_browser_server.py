@@ -64,7 +64,7 @@ async def serving(behaviour: str = "echo", **changed: object) -> AsyncIterator[P
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.01)
 
@@ -258,7 +258,7 @@ async def test_connections_without_a_key_are_few_and_do_not_last_and_keep_nobody
         async with place.client.get(f"{place.url}/session", headers={"Authorization": "Bearer ann-key"}) as answer:
             assert answer.status == 200
         await console.send_str('["ping", "there"]')
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (message := await console.receive()).type is not aiohttp.WSMsgType.TEXT:
                 assert message.type is aiohttp.WSMsgType.BINARY
         for _, writer in held:
@@ -266,11 +266,11 @@ async def test_connections_without_a_key_are_few_and_do_not_last_and_keep_nobody
 
 
 async def test_a_connection_on_which_no_key_is_shown_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodus_tui.web.server, "Guests", lambda: Guests(seconds=0.05))
+    monkeypatch.setattr(nodus_tui.web.server, "Guests", lambda: Guests(seconds=2))
     async with serving() as place:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(place.url.rpartition(":")[2]))
         writer.write(b"GET / HTTP/1.1\r\nHost: slow\r\n")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
         writer.close()

@@ -78,7 +78,7 @@ async def test_the_console_in_a_browser(tmp_path: Path, monkeypatch: pytest.Monk
         viewer = hosting().create_token(home, "wall", "viewer")
         operator = hosting().create_token(home, "olga", "operator")
         page = await browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: asked.append(f"error {error}"))
         page.on("popup", lambda popup: asked.append(f"popup {popup.url}"))
@@ -128,7 +128,7 @@ async def test_the_console_in_a_browser(tmp_path: Path, monkeypatch: pytest.Monk
             # A browser that goes takes its console with it.
             (console,) = consoles_of(server)
             await page.goto("about:blank")
-            psutil.wait_procs([console], timeout=20)
+            psutil.wait_procs([console], timeout=60)
             assert not console.is_running()
             # What is lost comes back by itself, when the network is there again.
             await page.goto(f"{url}/?view=group/going")

@@ -154,7 +154,7 @@ async def test_what_cannot_go_into_its_file_any_more_is_saved_under_another_name
         await press(app, pilot, "ctrl+end", *"# mine")
         spoil(folder / "agent.yaml")
         await looked(app, pilot, editor)
-        assert "your text is not touched" in " ".join(screen_text(app).split())
+        assert "your text is not touched" in " ".join(screen_text(app).replace("│", " ").split())
         await press(app, pilot, "ctrl+o")
         await until(app, pilot, lambda: isinstance(app.screen, PromptDialog))
         await press(app, pilot, "end", *["backspace"] * 10, *"other.yaml", "enter")
@@ -177,7 +177,7 @@ async def test_a_draft_is_listed_and_offered_when_its_file_cannot_be_read(
         await until(app, pilot, lambda: "draft agent.yaml" in screen_text(app))
         await press(app, pilot, "enter")
         await until(app, pilot, lambda: isinstance(app.screen, ChoiceList))
-        await until(app, pilot, lambda: "can be saved under another name" in " ".join(screen_text(app).split()))
+        await until(app, pilot, lambda: "can be saved under another name" in " ".join(screen_text(app).replace("│", " ").split()))
         await press(app, pilot, "enter")
         await until(app, pilot, lambda: isinstance(app.screen, SpecEditor))
         assert app.screen.editing.true_text == GOOD + "# mine"

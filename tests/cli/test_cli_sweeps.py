@@ -147,7 +147,7 @@ def test_what_the_verbs_refuse_of_sweeps(workspace: Workspace, nodus: Callable[.
 
 
 async def test_ctrl_c_pauses_the_sweep_and_resume_goes_on_with_it(workspace: Workspace) -> None:
-    path = spec(workspace, agents=("calm",), shards=3, tasks=3, parallel=1)
+    path = spec(workspace, agents=("calm",), shards=3, tasks=12, parallel=1, active=2)
     async with started(workspace, "run", "-f", path, "-o", "json") as command:
         await command.says("1 going")
         command.process.send_signal(signal.SIGINT)
@@ -157,7 +157,7 @@ async def test_ctrl_c_pauses_the_sweep_and_resume_goes_on_with_it(workspace: Wor
     assert "`nodus-tui resume sweep/grid` goes on with it" in "".join(command.said)
     done = workspace.installed("resume", "sweep/grid", "-o", "json")
     assert done.returncode == 0, done.stderr
-    assert [cell["rate"]["coverage"]["scored"] for cell in json.loads(done.stdout)["cells"]] == [3, 3, 3]
+    assert [cell["rate"]["coverage"]["scored"] for cell in json.loads(done.stdout)["cells"]] == [12, 12, 12]
 
 
 async def test_a_scheduler_that_is_killed_in_the_middle_costs_no_cell(workspace: Workspace) -> None:

@@ -54,7 +54,8 @@ async def test_a_killed_schedulers_jobs_keep_their_devices_and_those_of_the_dead
     assert held().keys() >= {one.uuid, two.uuid}, "their supervisors have them"
     os.kill(supervisor_of(tmp_path, "dying"), signal.SIGKILL)
     kill_all(lambda: marked(dying.token), seconds=10)
-    assert not set(dying.devices) & held().keys(), "the kernel has freed what nobody holds"
+    while set(dying.devices) & held().keys():  # The kernel frees what nobody holds, as soon as its process has ended.
+        await asyncio.sleep(0.01)
     async with workspace(tmp_path, configuration()) as backend:
         lost = await until(backend, name="dying")
         assert (lost.phase, lost.reason, lost.cost_usd > 0) == ("Failed", "InfrastructureFailure", True)

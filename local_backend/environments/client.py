@@ -392,8 +392,10 @@ def _card(card: Mapping[str, Any]) -> TaskCard:
 def grade_of(answer: Mapping[str, Any]) -> Grade | None:
     """The grade that a grader's process answered; None when it is none."""
     verdict, reward, message = answer.get("verdict"), answer.get("reward"), answer.get("message")
-    if verdict not in set(Verdict) or not isinstance(message, str) or not (reward is None or isinstance(reward, int | float)):
-        return None
-    bounded = None if reward is None else min(max(float(reward), 0.0), 1.0)
     seconds, image = answer.get("sandboxSeconds", 0), str(answer.get("image") or "")
+    if not isinstance(verdict, str) or verdict not in set(Verdict) or not isinstance(message, str):
+        return None
+    if not isinstance(reward, int | float | None) or not isinstance(seconds, int | float):
+        return None
+    bounded = None if reward is None else float(min(max(reward, 0.0), 1.0))
     return Grade(Verdict(verdict), bounded, message, float(seconds), image, no_reference=answer.get("noReference") is True)

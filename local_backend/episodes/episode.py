@@ -1,6 +1,7 @@
 """One run's conversation from its last committed turn to its answer, or to whatever stops it. It asks the ledger before every call."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -24,7 +25,10 @@ from local_backend.scheduling.admission import call_does_not_fit
 from local_backend.storage.records import RunRecord, TurnRow
 from local_backend.storage.space import SPACE_LOOK_SECONDS
 from local_backend.tools.definitions import definitions
+from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import Reason
+
+_log = logging.getLogger(__name__)
 
 MODEL_LOOK_SECONDS = 0.5
 """While a model server is not up, it is looked for this often."""
@@ -105,6 +109,19 @@ class Spoilt(Struct, frozen=True):
 Ending = Answered | Parked | Broke | Stopped | Unserved | Blocked | Spoilt
 
 
+async def broke_by_fault(books: GroupBooks, run: RunRecord, error: Exception) -> Broke:
+    """The end of a run in which a fault of ours came up: the log has its traceback, and what may have been paid is charged.
+
+    Raises the error itself where it is that the store takes nothing any more, which is nothing of this run's.
+    """
+    if books.store.failure is not None:
+        raise error
+    _log.error("run %s was ended by a fault of the scheduler", run.name, exc_info=error)
+    await books.charge_what_is_under_way(run, f"a fault of the scheduler came while the call was under way: {type(error).__name__}")
+    said = error.detail if isinstance(error, NodusError) else type(error).__name__
+    return Broke(Reason.INFRASTRUCTURE_FAILURE, f"a fault of the scheduler ended it ({said}); the scheduler's log has the details")
+
+
 class Episode:
     """The conversation of one run."""
 
@@ -149,7 +166,10 @@ class Episode:
         messages = await self._books.conversation(self._run)
         if self._workplace is None:
             return await self._go_on(messages)
-        ending, worked = await self._work(messages)
+        try:
+            ending, worked = await self._work(messages)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the sandbox is ended, and its files are kept
+            ending, worked = await broke_by_fault(self._books, self._run, error), False
         kept = await self._workplace.leave()
         use = self._run.sandbox
         if isinstance(ending, Answered) and self._workplace.spoilt:

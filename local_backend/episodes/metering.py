@@ -51,7 +51,8 @@ class GroupBooks:
         for run in self.runs.values():
             run.published = self._status(run)
         self.ledger = ledger_of(group, self.runs.values())
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, CallRow] = {}
+        """By run: the call whose worst case is set aside."""
         self.dirty = False
         """Whether the group's own status has changed since it was last told."""
 
@@ -126,7 +127,6 @@ class GroupBooks:
         """Set the worst case aside and make it durable. Raises LedgerError when the caller did not ask first."""
         self.ledger.reserve(run.name, worst)
         self.purse.reserve(run.name, worst)
-        self._under_way.add(run.name)
         run.in_flight = worst
         run.calls += 1
         run.reason, run.message, run.until_at = None, "", None
@@ -139,6 +139,7 @@ class GroupBooks:
             input_bound=input_bound,
             started_at=self.clock(),
         )
+        self._under_way[run.name] = call
         await self.store.commit([*(turn.save() for turn in new_turns), call.save(), *self.told(run)])
         return Reservation(call)
 
@@ -183,6 +184,12 @@ class GroupBooks:
         """The call's outcome is unknown: book its worst case and mark it so."""
         await self.store.commit(self.charge_worst_statements(run, reservation.call, error))
 
+    async def charge_what_is_under_way(self, run: RunRecord, error: str) -> None:
+        """Nobody will say any more how the run's call came out, if one was under way: book its worst case and mark it so."""
+        call = self._under_way.get(run.name)
+        if call is not None:
+            await self.store.commit(self.charge_worst_statements(run, call, error))
+
     def charge_worst_statements(self, run: RunRecord, call: CallRow, error: str) -> list[Statement]:
         """The same as statements, for a recovery that commits them with other things."""
         call.state = CallState.UNCONFIRMED
@@ -198,8 +205,7 @@ class GroupBooks:
         self.ledger.book(run.name, cost)
         run.in_flight = 0
         run.spent += cost
-        if run.name in self._under_way:
-            self._under_way.discard(run.name)
+        if self._under_way.pop(run.name, None) is not None:
             return self.purse.book(run.name, cost)
         return self.purse.charged(model=cost)  # A crash left it under way.
 

@@ -10,6 +10,7 @@ import errno
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
 
@@ -417,7 +418,9 @@ class Workplace:
         if sandbox is not None:
             try:
                 await self._keep_when_there_is_room(sandbox)
-            except (SandboxError, OSError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the sandbox is ended
+                if not isinstance(error, SandboxError | OSError):
+                    _log.exception("the files of %s could not be kept, by a fault of the scheduler", self._run.name)
                 if isinstance(error, SandboxFileError):
                     self.spoilt = f"the files that the agent left cannot be taken out of its sandbox: {error}"
                 self._use.kept = False
@@ -453,13 +456,23 @@ class Workplace:
 
     async def _close(self) -> None:
         sandbox, self._sandbox = self._sandbox, None
-        if self._toolbox is not None:
-            await self._toolbox.aclose()
-        if sandbox is not None:
-            await self._around.pool.dispose(sandbox)
+        # The last is done first.
+        async with AsyncExitStack() as whatever_fails:
+            whatever_fails.callback(self._devices.give_back)
+            whatever_fails.push_async_callback(self._stop_counting)
+            whatever_fails.callback(self._give_back_place)
+            if sandbox is not None:
+                whatever_fails.push_async_callback(self._around.pool.dispose, sandbox)
+            if self._toolbox is not None:
+                whatever_fails.push_async_callback(self._toolbox.aclose)
+
+    def _give_back_place(self) -> None:
         if self._place is not None:
             self._place.release()
             self._place = None
+
+    async def _stop_counting(self) -> None:
+        """Its time is known: it is booked, and counts under the budgets no more."""
         if self._counts:
             self._counts = False
             before = self._use.cost
@@ -467,7 +480,6 @@ class Workplace:
                 self._use.stopped(self._books.clock(), self._devices.settle(self._books.clock()))
             self._devices.give_back()
             await self._books.changed(self._run, self._books.purse.end(self._run.name, self._use.cost - before))
-        self._devices.give_back()
 
 
 async def _of(work: Awaitable[T]) -> T:
@@ -479,7 +491,7 @@ def _sentence(error: BaseException) -> str:
         return "it took too long"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    return str(error)
+    return str(error) or type(error).__name__
 
 
 def workbench_of(stored: Mapping[str, object] | None) -> Workbench:

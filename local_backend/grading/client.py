@@ -136,7 +136,8 @@ class _Line:
         if waiting is None or waiting.answer.done():
             return  # Who asked has gone.
         if "began" in answer:
-            if waiting.limit is not None and isinstance(answer["began"], int | float):
+            # One whose time has just run out is on its way to be told so.
+            if waiting.limit is not None and not waiting.limit.expired() and isinstance(answer["began"], int | float):
                 waiting.limit.reschedule(asyncio.get_running_loop().time() + answer["began"] + _MARGIN_SECONDS)
                 if waiting.began is not None:
                     waiting.began(float(answer["began"]))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import shutil
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -12,6 +12,7 @@ from local_backend.jobs.endings import Ending
 from local_backend.jobs.finishing import Finisher
 from local_backend.jobs.launching import job_folder
 from local_backend.jobs.order import StopReason
+from local_backend.jobs.removing import remove_tree
 from local_backend.jobs.servers import begin_again
 from local_backend.jobs.starting import NEVER_STARTED
 from local_backend.jobs.under_way import UnderWay
@@ -21,6 +22,8 @@ from nodus_tui.contract.actions import Delete, ExtendCap, Kill, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.money import display_usd, nano_from_usd, usd_from_nano, usd_text
 from nodus_tui.contract.outcomes import ActionOutcome, Change
+
+_log = logging.getLogger(__name__)
 
 JobAction = Kill | Delete | ExtendCap | RetryJob
 """What can be done to a job."""
@@ -51,7 +54,10 @@ class JobActions:
             return record
         record.message = "is being stopped"
         await self._under.tell(record)
-        await self._under.tell_to_stop(record)
+        try:
+            await self._under.tell_to_stop(record)
+        except OSError as error:
+            _log.warning("job %s could not be told to stop, and is told again: %s", name, error)
         until = self._under.clock() + self._under.grace + _KILL_PATIENCE
         while not record.ended and not self._under.closing and self._under.clock() < until:
             self._under.ended.clear()
@@ -111,7 +117,10 @@ class JobActions:
         await self._under.tell(record)
         if record.started_at is not None and not record.ended:
             words = attempts.deadline_words(record, self._under.grace)
-            await asyncio.to_thread(supervising.say, job_folder(self._under.home, record.name), words)
+            try:
+                await asyncio.to_thread(supervising.say, job_folder(self._under.home, record.name), words)
+            except OSError as error:  # It ends by its old cap then, and goes on with its next attempt.
+                _log.warning("job %s could not be told of its new cap: %s", record.name, error)
         how = f"; it has ended ({record.reason or record.phase}), and a retry begins its next attempt" if record.ended else ""
         if attempts.waits_for_budget(record):
             how = "; a budget stopped it, and it goes on where that has room"
@@ -158,7 +167,7 @@ class JobActions:
         await self._under.store.commit(
             [("DELETE FROM jobs WHERE name = ?", (action.name,)), event(now, "Deleted", record.kind, action.name)]
         )
-        await asyncio.to_thread(shutil.rmtree, job_folder(self._under.home, action.name), ignore_errors=True)
+        await asyncio.to_thread(remove_tree, job_folder(self._under.home, action.name))
         self._under.servers.forget(action.name)
         change = Change(kind=record.kind, name=action.name, field="", old="there", new="deleted")
         return self._outcome(action, f"deleted {record.kind} {action.name}", [change])

@@ -87,6 +87,8 @@ class JobEngine:
         self._silences = Silences()
         self._unreadable: set[str] = set()
         """Jobs of which that was told."""
+        self._faults: set[str] = set()
+        """Faults of ours that were told."""
 
     async def open(self) -> None:
         """Find the jobs that have not ended, and go on with them."""
@@ -173,7 +175,7 @@ class JobEngine:
         try:
             while not self._under.closing:
                 self._under.wake.clear()
-                await self._look()
+                await self._look_on()
                 try:
                     await asyncio.wait_for(self._under.wake.wait(), _LOOK_SECONDS if self._jobs else None)
                 except TimeoutError:
@@ -181,6 +183,18 @@ class JobEngine:
         except NodusError as error:
             # The disk takes nothing any more: the backend lets go of this engine, and begins from the disk when it does.
             _log.error("jobs are not looked after: %s", error.detail)
+
+    async def _look_on(self) -> None:
+        """Look, and look again whatever fault of ours comes up: nobody else looks after the jobs. Raises NodusError."""
+        try:
+            await self._look()
+        except NodusError:
+            raise
+        except Exception as error:  # noqa: BLE001 - see above
+            said = f"{type(error).__name__}: {error}"
+            if said not in self._faults:
+                _log.exception("the jobs could not all be looked after, by a fault of the scheduler")
+            self._faults.add(said)
 
     async def _look(self) -> None:
         wanted = await self.servers.refresh(self._jobs.values(), may_start=self._may_start)
@@ -194,10 +208,12 @@ class JobEngine:
                 continue
             try:
                 await self._look_at(record)
-            except OSError as error:
-                # The others go on; this one may be read again.
+            except NodusError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the others go on; this one may be read again
                 if name not in self._unreadable:
-                    _log.error("job %s cannot be looked at: %s", name, error)
+                    fault = None if isinstance(error, OSError) else error
+                    _log.error("job %s cannot be looked at: %s", name, error, exc_info=fault)
                 self._unreadable.add(name)
         if self._may_start and not self._under.closing:
             await self._actions.go_on_where_paid()

@@ -1,7 +1,7 @@
 """The ends of jobs: their time is booked, their outputs are kept, and how each came to it is told; also where nobody watched any more."""
 
 import asyncio
-import shutil
+import logging
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from local_backend.jobs.job_devices import energy_notes
 from local_backend.jobs.launching import job_folder, work_folder
 from local_backend.jobs.order import Report, boot_id, read_report
 from local_backend.jobs.outputs import GivenUpError, Kept, keep_outputs
+from local_backend.jobs.removing import remove_tree
 from local_backend.jobs.replacing import finish_replacing
 from local_backend.jobs.servers import begin_again
 from local_backend.jobs.set_back import started_by
@@ -22,6 +23,8 @@ from local_backend.jobs.telling import Told, read_told
 from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.values import replace
+
+_log = logging.getLogger(__name__)
 
 
 class Finisher:
@@ -139,6 +142,12 @@ class Finisher:
         except OSError as error:
             record.notes.append(f"Its outputs could not be kept: {error.strerror or error}.")
             return
+        except Exception as error:  # noqa: BLE001 - a fault of ours costs the copies of its outputs, and not its end
+            _log.exception("the outputs of job %s could not be kept, by a fault of the scheduler", record.name)
+            record.notes.append(
+                f"Its outputs could not be kept, by a fault of the scheduler ({type(error).__name__}); its log has the details."
+            )
+            return
         record.outputs = [each.to_document() for each in kept.files]
         record.notes += kept.notes
 
@@ -155,4 +164,4 @@ class Finisher:
             self._under.unpaid_ends.add(record.name)  # Its limit may have been raised while it was ending.
         self._under.ended.set()
         await self._under.servers.down(record)
-        await asyncio.to_thread(shutil.rmtree, job_folder(self._under.home, record.name) / "tmp", ignore_errors=True)
+        await asyncio.to_thread(remove_tree, job_folder(self._under.home, record.name) / "tmp")

@@ -11,9 +11,11 @@ import os
 import posixpath
 import secrets
 import signal
+import traceback
 from collections.abc import Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -80,13 +82,21 @@ class _ImageJob:
         except SandboxError as error:
             self._journal.problem = str(error)
             used = self._journal.now_us()
+        except Exception as error:  # noqa: BLE001 - its end is told whatever came up; its container was removed on the way here
+            traceback.print_exc()
+            self._journal.problem = f"a fault of nodus-tui ended it ({type(error).__name__}); supervisor.log in its folder has the details"
+            used = self._journal.now_us()
         self._log.close()
         if self._log.lost:
             self._journal.remarks.append(f"{self._log.lost:,} bytes of its output could not be written to the disk.")
         self._journal.write("Ended", durable=True, used_us=used)
 
     def _obey(self, control: int) -> None:
-        for line in os.read(control, 4096).decode(errors="replace").splitlines():
+        try:
+            words = os.read(control, 4096).decode(errors="replace")
+        except BlockingIOError:
+            return  # Somebody else has read it.
+        for line in words.splitlines():
             verb, _, reason = line.partition(" ")
             if verb == "stop":
                 self._ask(reason)
@@ -118,11 +128,8 @@ class _ImageJob:
         name = f"nodus-job-{secrets.token_hex(8)}"
         gpus = engine.device_requests([SandboxDevice(uuid, place) for uuid, place in self._image.devices])
         try:
-            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image, gpus))
-            stream = await client.hijack(f"/containers/{name}/attach?stream=1&stdout=1&stderr=1", {})
+            stream = await self._started(client, name, image, gpus)
             try:
-                self._journal.start()
-                await client.ask("POST", f"/containers/{name}/start")
                 if self._image.port is not None:
                     self._journal.address = await self._published(client, name, self._image.port)
                 self._journal.write("Running", durable=True)
@@ -134,12 +141,25 @@ class _ImageJob:
             finally:
                 stream.close()
             await self._fetch_outputs(client, name)
-        except EngineError as error:
-            self._journal.exit_code = NOT_STARTED
-            raise SandboxError(f"the Docker engine could not run {image.reference}: {explained(error.message)}") from error
         finally:
             await self._remove(client, name)
         return used
+
+    async def _started(self, client: EngineClient, name: str, image: ImageFacts, gpus: list[dict[str, Any]]) -> Hijacked:
+        """Start the container; gives its output. Raises SandboxError."""
+        try:
+            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image, gpus))
+            stream = await client.hijack(f"/containers/{name}/attach?stream=1&stdout=1&stderr=1", {})
+            try:
+                self._journal.start()
+                await client.ask("POST", f"/containers/{name}/start")
+            except BaseException:
+                stream.close()
+                raise
+        except EngineError as error:
+            self._journal.exit_code = NOT_STARTED
+            raise SandboxError(f"the Docker engine could not run {image.reference}: {explained(error.message)}") from error
+        return stream
 
     async def _published(self, client: EngineClient, name: str, port: int) -> str:
         """Host and port at which the container's port is reached. Raises SandboxError where it is reached nowhere."""
@@ -191,7 +211,9 @@ class _ImageJob:
             try:
                 state = (await client.ask("GET", f"/containers/{name}/json"))["State"]
                 heard = clock
-            except SandboxError:
+            except SandboxError as error:
+                if isinstance(error, EngineError) and error.status == HTTPStatus.NOT_FOUND:
+                    raise SandboxError("its container was removed from outside while it ran") from error
                 if clock - heard > _LOST_SECONDS:
                     raise
                 state = {"Running": True}
@@ -270,7 +292,11 @@ class _ImageJob:
         """Regular files only come out, into the job's work folder, from where they are kept."""
         if not self._image.outputs:
             return
-        config = (await client.ask("GET", f"/containers/{name}/json"))["Config"]
+        try:
+            config = (await client.ask("GET", f"/containers/{name}/json"))["Config"]
+        except SandboxError as error:  # How it ended is known.
+            self._journal.remarks.append(f"Its outputs could not be fetched: {error}.")
+            return
         base = str(config.get("WorkingDir") or "/")
         for place, output in enumerate(self._image.outputs):
             archive = self._journal.folder / f"output-{place}.tar"
@@ -285,7 +311,8 @@ class _ImageJob:
             except (SandboxError, OSError) as error:
                 self._journal.remarks.append(f"The output {output} could not be fetched: {error}.")
             finally:
-                archive.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    archive.unlink(missing_ok=True)
 
     async def _download(self, client: EngineClient, name: str, path: str, archive: Path) -> bool:
         with await asyncio.to_thread(archive.open, "wb") as file:

@@ -87,5 +87,6 @@ class Journal(Struct):
             else:
                 break
         if state == "Ended":
-            (self.folder / CONTROL_FILE).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self.folder / CONTROL_FILE).unlink(missing_ok=True)
         return True

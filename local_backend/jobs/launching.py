@@ -1,7 +1,6 @@
 """From a job's spec to the order for its supervisor: its folder, its environment, its limits. Says what this version cannot run."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from local_backend.jobs.order import LOG_FOLDER, NEW_REPORT_FILE, TEMPORARY_FOLD
 from local_backend.jobs.outputs import KEPT_FOLDER
 from local_backend.jobs.ports import port_problem
 from local_backend.jobs.process_tree import MARK
+from local_backend.jobs.removing import remove_tree
 from local_backend.jobs.telling import TOLD_FILE, VARIABLE
 from local_backend.own_code import own_code
 from local_backend.sandboxes.interface import device_variables
@@ -101,7 +101,7 @@ def prepare(home: Path, record: JobRecord) -> Path:
 def _remove(path: Path) -> None:
     """Whatever the command made of it: a folder where a file was, say."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     else:
         path.unlink(missing_ok=True)
 

@@ -5,6 +5,7 @@ The first segment and the newest ones are kept; what lies between is dropped onc
 
 import contextlib
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,8 @@ from msgspec import Struct
 KEPT_SEGMENTS = 8
 """Segments on the disk at most; each is an eighth of the whole."""
 
+_SEGMENT = re.compile(r"[0-9]{20}")
+"""A segment's name. What else is there is the command's."""
 _LONGEST_CHARACTER = 4
 """Bytes of one character in UTF-8, at most."""
 _READ_TRIES = 5
@@ -94,7 +97,8 @@ class LogWriter:
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # Some file systems tell of a full disk only now; there is nothing left to do.
+                self._file.close()
             self._file = None
 
 
@@ -112,7 +116,7 @@ class LogPiece(Struct, frozen=True):
 
 def _segments(folder: Path) -> list[int]:
     try:
-        return sorted(int(name) for name in os.listdir(folder) if name.isdigit())  # noqa: PTH208 - names alone are wanted
+        return sorted(int(name) for name in os.listdir(folder) if _SEGMENT.fullmatch(name))  # noqa: PTH208 - names alone are wanted
     except FileNotFoundError:
         return []
 

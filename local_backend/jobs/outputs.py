@@ -23,6 +23,8 @@ MANIFEST_FILE = "manifest.json"
 """Beside the kept outputs: path, bytes and sha256 of each."""
 
 _MOST_FILES = 100_000
+_MOST_DEPTH = 64
+"""Of folders in each other; each is held open while what is below it is looked at."""
 _PIECE = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -83,6 +85,9 @@ class _Keeper(Struct):
             raise GivenUpError
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
+            if path.count("/") >= _MOST_DEPTH:
+                self.kept.notes.append(f"The output {_shown(path)} was not kept: it lies in more than {_MOST_DEPTH} folders.")
+                return
             below = os.open(name, _FOLDER, dir_fd=folder)
             try:
                 self._folder(below, path)

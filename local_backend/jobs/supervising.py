@@ -115,6 +115,8 @@ def say(folder: Path, words: str) -> bool:
     try:
         with contextlib.suppress(BlockingIOError):
             os.write(pipe, f"{words}\n".encode())
+    except BrokenPipeError:
+        return False  # It has just ended.
     finally:
         os.close(pipe)
     return True

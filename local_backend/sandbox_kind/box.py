@@ -129,18 +129,25 @@ class Box:
     async def live(self) -> None:
         """Wait, run, stop. Raises NodusError when the database takes nothing any more; the sandbox is ended all the same."""
         try:
-            try:
-                await self._start()
-            except _StoppedError:
-                await self._write_end("Stopped", self._stop, "it was stopped before it started")
-                return
-            except SandboxError as error:
-                await self._write_end("Failed", "NotStarted", str(error))
-                return
-            await self._stop_for(await self._until_due())
+            await self._live()
+        except Exception as error:  # A fault of ours in one is its failure: it is not to stand as if it ran, nor to begin again.
+            if self._around.store.failure is not None:
+                raise
+            _log.exception("sandbox %s was ended by a fault of the scheduler", self.record.name)
+            await self._end_by_fault(error.detail if isinstance(error, NodusError) else type(error).__name__)
         finally:
             await self._close()
             self.ended.set()
+
+    async def _live(self) -> None:
+        try:
+            await self._start()
+        except _StoppedError:
+            await self._write_end("Stopped", self._stop, "it was stopped before it started")
+        except SandboxError as error:
+            await self._write_end("Failed", "NotStarted", str(error))
+        else:
+            await self._stop_for(await self._until_due())
 
     async def tell(self, also: Sequence[Statement] = ()) -> None:
         """Write it down, and tell what changed."""
@@ -367,6 +374,19 @@ class Box:
             await self._around.pool.dispose(self._sandbox)
             self._sandbox = None
         await self._write_end("Failed" if lost else "Stopped", reason, why)
+
+    async def _end_by_fault(self, said: str) -> None:
+        """Its files are kept and its time is booked, as at any end."""
+        if self.record.ended:
+            return
+        why = f"a fault of the scheduler ended it ({said}); the scheduler's log has the details"
+        if self.sessions is not None:
+            await self.sessions.close("InfrastructureFailure", f"the sandbox was stopped: {why}", lost=False)
+        await self._keep_files(hurry=False)
+        if self._sandbox is not None:
+            await self._around.pool.dispose(self._sandbox)
+            self._sandbox = None
+        await self._write_end("Failed", "InfrastructureFailure", why)
 
     async def _keep_files(self, *, hurry: bool) -> None:
         files, record = self.files, self.record

@@ -158,6 +158,9 @@ class Session:
             self._finish(None, "the sandbox ended, and the command with it")
         except SandboxError as error:
             self._finish(None, f"the command was lost: {error}")
+        except Exception:  # noqa: BLE001 - whatever it is, nobody is to wait for its end for ever
+            _log.exception("a command was lost by a fault of the scheduler")
+            self._finish(None, "the command was lost by a fault of the scheduler; its log has the details")
         finally:
             ending.cancel()
             await asyncio.gather(ending, return_exceptions=True)

@@ -30,7 +30,11 @@ class Graded(Struct, frozen=True):
     grade: Grade
 
 
-def end_by_itself(run: RunRecord, ending: Graded | Answered | Parked | Broke | Blocked, now: datetime) -> None:
+RunEnding = Graded | Answered | Parked | Broke | Blocked
+"""What a run comes to by itself."""
+
+
+def end_by_itself(run: RunRecord, ending: RunEnding, now: datetime) -> None:
     """The end that the conversation came to."""
     run.reason, run.message, run.until_at, run.needed, run.ended_at = None, "", None, None, now
     if isinstance(ending, Graded):

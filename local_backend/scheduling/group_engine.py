@@ -5,6 +5,7 @@ bookings go through the same books. Waiting is interrupted only through stop sig
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 from local_backend.budgets.keeper import LOOK_SECONDS
 from local_backend.environments.interface import Grade
 from local_backend.episodes.conversation import Answered
-from local_backend.episodes.episode import Blocked, Broke, Ending, Episode, Spoilt, Stopped, Unserved
+from local_backend.episodes.episode import Blocked, Broke, Ending, Episode, Spoilt, Stopped, Unserved, broke_by_fault
 from local_backend.episodes.metering import GroupBooks
 from local_backend.episodes.stop import StoppedError, StopSignal
 from local_backend.episodes.workplace import FILES_GONE, Workplace
@@ -21,7 +22,7 @@ from local_backend.models.served import ModelDoor
 from local_backend.scheduling.admission import Waits, admit
 from local_backend.scheduling.assessment import assess, complete
 from local_backend.scheduling.cases import can_carry, goes_on, open_successor
-from local_backend.scheduling.endings import Graded, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
+from local_backend.scheduling.endings import Graded, RunEnding, StopOrder, end_by_itself, end_by_order, end_lost, end_superseded
 from local_backend.scheduling.preparing import make_cases, open_grader, pinned_environment
 from local_backend.scheduling.run_files import RunFiles
 from local_backend.scheduling.surroundings import GraderClient, Services
@@ -31,6 +32,8 @@ from local_backend.storage.store import Statement
 from nodus_tui.contract.errors import NodusError
 from nodus_tui.contract.phases import GroupPhase, Reason, RunPhase, Verdict
 from nodus_tui.contract.resources.agent_group import AgentGroupSpec
+
+_log = logging.getLogger(__name__)
 
 _TELL_SECONDS = 0.2
 """While runs go on, the group's own status is told at most this often."""
@@ -227,24 +230,10 @@ class GroupEngine:
 
     async def _go(self, run: RunRecord, stop: StopSignal, door: ModelDoor, workplace: Workplace | None) -> None:
         try:
-            episode = Episode(
-                books=self.books,
-                run=run,
-                prompts=self.books.tasks[run.task_position].prompts,
-                models=self._services.models,
-                door=door,
-                stop=stop,
-                shortage=self._services.shortage,
-                workplace=workplace,
-            )
-            ending: Ending | Graded = await episode.converse()
-            if isinstance(ending, Spoilt):
-                ending = Graded(Grade(Verdict.INVALID_OUTPUT, 0.0, ending.message)) if self._grader is not None else Answered("")
-            if isinstance(ending, Answered) and self._grader is not None:
-                if self._files.there(run):
-                    ending = await self._grade(run, ending.text, stop, self._grader)
-                else:
-                    ending = Broke(Reason.INFRASTRUCTURE_FAILURE, f"{FILES_GONE}, so they cannot be graded")
+            try:
+                ending = await self._ending(run, stop, door, workplace)
+            except Exception as error:  # noqa: BLE001 - a fault of ours in one run is this run's failure, and no other's
+                ending = await broke_by_fault(self.books, run, error)
             async with self._lock:
                 self.books.ledger.stop(run.name)
                 if isinstance(ending, Unserved):
@@ -266,6 +255,29 @@ class GroupEngine:
                 self.books.purse.stopped()
             self.wake()
 
+    async def _ending(
+        self, run: RunRecord, stop: StopSignal, door: ModelDoor, workplace: Workplace | None
+    ) -> RunEnding | Stopped | Unserved:
+        """To the end of a run's conversation, and of the grading of its answer."""
+        episode = Episode(
+            books=self.books,
+            run=run,
+            prompts=self.books.tasks[run.task_position].prompts,
+            models=self._services.models,
+            door=door,
+            stop=stop,
+            shortage=self._services.shortage,
+            workplace=workplace,
+        )
+        ending: Ending = await episode.converse()
+        if isinstance(ending, Spoilt):
+            return Graded(Grade(Verdict.INVALID_OUTPUT, 0.0, ending.message)) if self._grader is not None else Answered("")
+        if isinstance(ending, Answered) and self._grader is not None:
+            if not self._files.there(run):
+                return Broke(Reason.INFRASTRUCTURE_FAILURE, f"{FILES_GONE}, so they cannot be graded")
+            return await self._grade(run, ending.text, stop, self._grader)
+        return ending
+
     def _end_stopped(self, run: RunRecord, order: StopOrder) -> None:
         lost = run.sandbox is not None and run.sandbox.lost
         if lost and order in {StopOrder.PAUSE, StopOrder.SHUTDOWN}:
@@ -274,7 +286,6 @@ class GroupEngine:
             end_by_order(run, order, self._services.clock())
 
     async def _grade(self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient) -> Stopped | Graded | Blocked:
-        files = self._services.workplaces.artifacts.path(run.name) if run.sandbox is not None and run.sandbox.kept else None
         run.phase, run.reason, run.message, run.until_at = RunPhase.GRADING, None, "", None
         use: SandboxUse | None = None
         if pinned_environment(self.books).in_sandbox:
@@ -287,6 +298,20 @@ class GroupEngine:
             self.books.purse.begin(_grading(run), use.grading_rate)
         await self._services.store.commit(self.books.told(run))
         before = use.cost if use is not None else 0
+        grade = await self._asked_for_a_grade(run, text, stop, grader, use)
+        if use is not None:
+            if grade is not None:
+                use.grading_at = None
+                use.charge_grading(grade.sandbox_seconds)
+                use.grader_image = grade.image
+            await self.books.changed(run, self.books.purse.end(_grading(run), use.cost - before))
+        return Graded(grade) if grade is not None else Stopped()
+
+    async def _asked_for_a_grade(
+        self, run: RunRecord, text: str, stop: StopSignal, grader: GraderClient, use: SandboxUse | None
+    ) -> Grade | None:
+        """The grade; None where the run was told to stop meanwhile."""
+        files = self._services.workplaces.artifacts.path(run.name) if run.sandbox is not None and run.sandbox.kept else None
         telling: list[asyncio.Task[None]] = []
 
         def began(seconds: float) -> None:
@@ -296,21 +321,20 @@ class GroupEngine:
                 use.grading_at, use.grading_lifetime = self._services.clock(), seconds
                 telling.append(asyncio.create_task(self.books.changed(run)))
 
-        grade: Grade | None = None
         try:
-            grade = await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files, began=began))
+            return await stop.wait(grader.grade(run.task_id, text, simulated=self.books.simulated, files=files, began=began))
         except StoppedError:
             if use is not None:
                 use.grading_stopped(self._services.clock())
+            return None
+        except Exception as error:  # noqa: BLE001 - a fault of ours in one grading is no other's, and its time is booked all the same
+            if use is not None:
+                use.grading_stopped(self._services.clock())
+            _log.exception("the answer of %s was not graded, by a fault of the scheduler", run.name)
+            said = error.detail if isinstance(error, NodusError) else type(error).__name__
+            return Grade(Verdict.INFRASTRUCTURE_FAILURE, None, f"a fault of the scheduler ({said}); its log has the details")
         finally:
             await asyncio.gather(*telling)
-        if use is not None:
-            if grade is not None:
-                use.grading_at = None
-                use.charge_grading(grade.sandbox_seconds)
-                use.grader_image = grade.image
-            await self.books.changed(run, self.books.purse.end(_grading(run), use.cost - before))
-        return Graded(grade) if grade is not None else Stopped()
 
     async def copy_of_files(self, name: str) -> Path | None:
         """A new archive of a run's files where its sandbox lives; None where it does not."""

@@ -268,6 +268,11 @@ LOADED = {"ok": True, "tasks": [{"id": "t0", "prompts": ["?"], "metadata": {}}],
         ("sys.exit(3)", "broke twice while it graded this answer: it left with status 3"),
         ("print('garbage', flush=True)", "something that is no answer"),
         ("print(json.dumps({'n': n, 'verdict': 'Perfect'}), flush=True)", "something that is no answer"),
+        ("print(json.dumps({'n': n, 'verdict': [], 'message': ''}), flush=True)", "something that is no answer"),
+        (
+            "print(json.dumps({'n': n, 'verdict': 'Correct', 'message': '', 'sandboxSeconds': None}), flush=True)",
+            "something that is no answer",
+        ),
         ("print(json.dumps({'n': n, 'began': -29.9}), flush=True)", "did not answer in its time"),
     ],
 )

@@ -147,7 +147,7 @@ class Working:
 
     async def _stop_groups(self, groups: tuple[str, ...], grace_seconds: float) -> None:
         if groups:
-            await self.scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups)
+            await self.scheduler.stop(StopOrder.SHUTDOWN, grace_seconds=grace_seconds, groups=groups, killed=True)
 
     # What is asked.
 

@@ -413,9 +413,13 @@ class GroupEngine:
             await self._services.store.commit([statement for run in given_up for statement in self.books.told(run)])
         return [*ended, *given_up]
 
-    async def shut_down(self, order: StopOrder, *, grace_seconds: float) -> None:
-        """Start nothing more; let calls in flight end within the grace, then abort them. The books are kept."""
+    async def shut_down(self, order: StopOrder, *, grace_seconds: float, killed: bool = False) -> None:
+        """Start nothing more; let calls in flight end within the grace, then abort them. The books are kept.
+
+        `killed`: because the whole group is to end.
+        """
         self._shutting = order
+        self.killed = self.killed or killed
         self.wake()
         async with self._lock:  # So that a start in the making is done, and its call is let end, too.
             names = list(self._going)
@@ -438,12 +442,16 @@ class GroupEngine:
             self._shut.set()
 
     async def _rest(self) -> None:
-        group = self.books.group
+        group, current = self.books.group, self.books.current()
         async with self._lock:
-            if group.phase.at_rest or all(run.phase.ended for run in self.books.current()):
+            if group.phase.at_rest or not current:
                 return
-            group.phase, group.reason = GroupPhase.INTERRUPTED, Reason.INTERRUPTED
-            group.message = "the scheduler was stopped; everything is kept"
+            if all(run.phase.ended for run in current):
+                # Its last calls were in flight, and came to their end within the grace.
+                complete(self.books, self._services.clock(), killed=self.killed)
+            else:
+                group.phase, group.reason = GroupPhase.INTERRUPTED, Reason.INTERRUPTED
+                group.message = "the scheduler was stopped; everything is kept"
             await self._services.store.commit(self.books.group_told())
 
     async def stop_for_budget(self) -> None:

@@ -273,11 +273,11 @@ class Scheduler:
             if name in self._engines:
                 self._engines[name].wake()
 
-    async def stop(self, order: StopOrder, *, grace_seconds: float, groups: Sequence[str] = ()) -> None:
+    async def stop(self, order: StopOrder, *, grace_seconds: float, groups: Sequence[str] = (), killed: bool = False) -> None:
         """Stop all work, or that of some groups.
 
-        `SHUTDOWN` leaves them interrupted, and what is asked to go on afterwards does; `PAUSE` leaves them as they are, for the next
-        scheduler: this one starts nothing more.
+        `SHUTDOWN` leaves them interrupted, or ended where calls in flight were all that was left, and what is asked to go on afterwards
+        does; `PAUSE` leaves them as they are, for the next scheduler: this one starts nothing more. `killed`: because they are to end.
         """
         if order is StopOrder.PAUSE:
             self._may_start = False
@@ -285,7 +285,8 @@ class Scheduler:
         engines = [self._engines[name] for name in at_work]
         tasks = [self._tasks[name] for name in at_work]
         # One that cannot write its last word keeps no other from ending.
-        ended = await asyncio.gather(*(engine.shut_down(order, grace_seconds=grace_seconds) for engine in engines), return_exceptions=True)
+        ends = (engine.shut_down(order, grace_seconds=grace_seconds, killed=killed) for engine in engines)
+        ended = await asyncio.gather(*ends, return_exceptions=True)
         if tasks:
             await asyncio.wait(tasks)
         for error in ended:

@@ -398,6 +398,20 @@ async def test_stopping_the_work_keeps_everything_and_resume_goes_on(place: Plac
     assert found.money.unconfirmed_usd == 0
 
 
+async def test_a_group_that_is_stopped_amid_its_last_calls_has_ended_with_them(place: Place, server: ModelServer) -> None:
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=2))
+        await server.until_seen(2)
+        stopping = asyncio.create_task(backend.stop_work(grace_seconds=30))
+        await asyncio.sleep(0)
+        server.hold.set()
+        await stopping
+        found = await status(backend)
+        assert (found.phase, found.reason, found.coverage.scored) == (GroupPhase.COMPLETED, None, 2)
+        assert not (await backend.act(Resume(group="campaign"))).changed
+
+
 async def test_to_retry_an_interrupted_group_is_to_resume_it(place: Place, server: ModelServer) -> None:
     server.hold = asyncio.Event()
     async with place.backend() as backend:

@@ -203,8 +203,8 @@ async def test_a_group_that_can_write_no_last_word_is_let_go_of_with_the_connect
     """The moment is a stand-in: the disk fails after the group was told to end, and before it has said so."""
     ended = GroupEngine.shut_down
 
-    async def refused(engine: GroupEngine, order: StopOrder, *, grace_seconds: float) -> None:
-        await ended(engine, order, grace_seconds=grace_seconds)
+    async def refused(engine: GroupEngine, order: StopOrder, *, grace_seconds: float, killed: bool = False) -> None:
+        await ended(engine, order, grace_seconds=grace_seconds, killed=killed)
         raise NodusError(ErrorCode.UNAVAILABLE, "the disk is full")
 
     _two_turns(place)

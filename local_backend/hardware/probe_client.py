@@ -5,6 +5,7 @@ that does not ask the device at which the first one hung. So neither the event l
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -151,7 +152,8 @@ class Probe:
             return
         process.kill()
         if process.stdin is not None:
-            process.stdin.close()
+            with contextlib.suppress(OSError):  # It tries once more to write what an ended process did not take.
+                process.stdin.close()
         _given_up.append(process)
 
     async def aclose(self) -> None:

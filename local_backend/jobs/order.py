@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 from local_backend.handed_over import handed, known, taken
 from nodus_tui.contract.regular_files import read_regular
@@ -77,9 +77,15 @@ class Order(Struct, frozen=True):
     """An image that a command uses by itself: it is fetched before the job's time begins."""
 
     def with_deadlines(self, words: str) -> "Order":
-        """The same with other deadlines: when to ask, why, and the last moment for a kill (`-` where time costs nothing)."""
-        ask, reason, last = words.split(" ")
-        return replace(self, ask_us=int(ask), ask_reason=reason, last_us=None if last == "-" else int(last))
+        """The same with other deadlines: when to ask, why, and the last moment for a kill (`-` where time costs nothing).
+
+        The command can write there, too: words that say nothing of the kind change nothing.
+        """
+        try:
+            ask, reason, last = words.split(" ")
+            return replace(self, ask_us=int(ask), ask_reason=reason, last_us=None if last == "-" else int(last))
+        except ValueError:
+            return self
 
     def to_text(self) -> str:
         """As JSON."""
@@ -176,8 +182,11 @@ def read_report(folder: Path, token: str) -> Report | None:
 
 
 def last_report(folder: Path) -> Report | None:
-    """The report that is there, of whichever launch."""
+    """The report that is there, of whichever launch. The command can write there: what no supervisor would write is none."""
     try:
-        return Report(**known(Report, json.loads(read_regular(folder / REPORT_FILE, _MOST_BYTES))))
+        report = convert(known(Report, json.loads(read_regular(folder / REPORT_FILE, _MOST_BYTES))), Report)
+        told = not report.started_at or report.started.tzinfo is not None
     except (OSError, ValueError, TypeError, AttributeError):
         return None
+    # To a negative number a signal would go to a whole group of processes, or to all there are.
+    return report if told and report.pid >= 0 and report.used_us >= 0 else None

@@ -239,7 +239,8 @@ class Supervisor:
                 if key.fd == output:
                     self._take(output)
                 elif key.fd == control:
-                    self._obey(os.read(control, 4096).decode(errors="replace"))
+                    with contextlib.suppress(BlockingIOError):  # Somebody else has read it.
+                        self._obey(os.read(control, 4096).decode(errors="replace"))
                 else:
                     self._hear(os.read(wake, 4096))
             self._reap()
@@ -366,7 +367,10 @@ def _exit(status: int | None) -> tuple[int | None, str]:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code, ""
-    return 128 - code, signal.Signals(-code).name
+    try:
+        return 128 - code, signal.Signals(-code).name
+    except ValueError:  # One of the real-time signals, most of which have no name.
+        return 128 - code, f"signal {-code}"
 
 
 if __name__ == "__main__":

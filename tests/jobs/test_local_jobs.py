@@ -162,6 +162,24 @@ async def test_what_ignores_to_be_asked_is_killed_with_all_its_tree_before_the_c
         assert processes_of(token) == set()
 
 
+async def test_a_signal_without_a_name_ends_it_as_any_other(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job(command="kill -40 $$"))
+        status = await until(backend)
+        assert (status.phase, status.exit_code) == ("Failed", 168)
+        assert "signal 40" in status.message
+
+
+async def test_words_of_its_own_to_its_supervisor_are_no_matter(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as backend:
+        words = "for each in '' nonsense deadlines 'deadlines a b c' stop; do echo \"$each\" > ../control; done"
+        await backend.apply(job(command=f"test -p ../control && {words}; echo up; sleep 300"))
+        await log_with(backend, "up")
+        status = await until(backend)
+        assert processes_of((await record_of(backend)).token) == set()
+    assert status.reason not in {"InfrastructureFailure", "Timeout"}
+
+
 async def test_its_timeout_ends_it(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
         await backend.apply(job(command="sleep 300", timeout="1s"))

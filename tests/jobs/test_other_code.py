@@ -79,6 +79,18 @@ def test_a_report_of_code_that_says_more_is_read(tmp_path: Path) -> None:
     assert read_report(tmp_path, "token") is None
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [{"pid": -1}, {"pid": "1"}, {"used_us": -1}, {"used_us": "a"}, {"started_at": "x"}, {"started_at": "2026-01-01"}, {"state": "Over"}],
+)
+def test_a_report_that_no_supervisor_would_write_is_none(tmp_path: Path, forged: dict[str, object]) -> None:
+    Report("token", "Running", "2026-01-01T00:00:00+00:00", pid=1).write(tmp_path, durable=False)
+    assert read_report(tmp_path, "token") is not None
+    file = tmp_path / REPORT_FILE
+    file.write_text(changed(file.read_text(), **forged))
+    assert read_report(tmp_path, "token") is None
+
+
 def test_a_claim_of_a_sandbox_by_code_that_says_more_is_read(tmp_path: Path) -> None:
     values = {"id": "a", "run": "r", "purpose": "Agent", "image": "base", "created_at": "2026-01-01T00:00:00+00:00", "weather": "fine"}
     owner = {"workspace": "w", "boot": "b", "pid": 1, "started": "1", "host": "h", "weather": "fine"}

@@ -57,8 +57,8 @@ class Grade(Struct, frozen=True):
     """0 to 1; None with an infrastructure failure."""
     message: str = ""
     """For people; never holds the expected answer."""
-    sandbox_seconds: float = 0
-    """How long grading sandboxes ran for it."""
+    sandbox_seconds: float | None = 0
+    """How long grading sandboxes ran for it; None where whoever ran them broke and cannot tell."""
     image: str = ""
     """What they ran, with its digest."""
     no_reference: bool = False

@@ -340,7 +340,7 @@ def _absolute(path: Path | None) -> str | None:
 
 
 def _failed(message: str) -> Grade:
-    return Grade(Verdict.INFRASTRUCTURE_FAILURE, None, message)
+    return Grade(Verdict.INFRASTRUCTURE_FAILURE, None, message, sandbox_seconds=None)
 
 
 async def start_grader(

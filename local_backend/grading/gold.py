@@ -99,7 +99,7 @@ async def _case(worker: EnvironmentWorker | GradingWorker, task_id: str, split: 
             worker.grade(task_id, REFERENCE_PLACEHOLDER, simulated=True), worker.grade(task_id, "", simulated=False)
         )
     problem, message = _problem(reference, empty)
-    in_sandboxes = reference.sandbox_seconds + empty.sandbox_seconds
+    in_sandboxes = (reference.sandbox_seconds or 0) + (empty.sandbox_seconds or 0)
     return GoldCase(
         task_id=task_id,
         split=split,

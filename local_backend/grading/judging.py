@@ -87,10 +87,8 @@ class Judge:
             seconds = START_UP_SECONDS + trial.limits.seconds + (given.script.script_seconds if given.script is not None else 0)
             began(seconds)
             judged = await self._in_sandbox(task, trial, given, _request(task, trial, image, purpose, self._pool, seconds, room))
-        except ArchiveLimitError as error:
-            return Judged(invalid(f"the answer has too many files: {error}"))
         except SandboxError as error:
-            return Judged(failure(f"the grading sandbox failed: {error}"))
+            return Judged(_of_failed(error))
         if not given.instead:
             return judged
         told = "; ".join(filter(None, (judged.judgement.message, given.instead)))
@@ -106,11 +104,14 @@ class Judge:
         return None if named is None else prepared
 
     async def _in_sandbox(self, task: SecretTask, trial: Trial, given: Submission, request: SandboxRequest) -> Judged:
+        """Raises SandboxError where there was no sandbox. One that failed is a judgement: its time is told as that of any other."""
         clock = asyncio.get_running_loop().time
         began = clock()
         sandbox = await self._pool.create(request)
         try:
             judgement = await _judged(sandbox, trial, given, self._grader_files(task, trial, given))
+        except SandboxError as error:
+            judgement = _of_failed(error)
         finally:
             await self._pool.dispose(sandbox)
         return Judged(judgement, clock() - began, sandbox.image)
@@ -122,6 +123,12 @@ class Judge:
             files["tests.json"] = TaskFile(json.dumps(settings).encode())
             return {**self._library, **{f"tests/{path}": file for path, file in trial.grader_files.items()}, **files}
         return {**self._library, **trial.grader_files, **files}
+
+
+def _of_failed(error: SandboxError) -> Judgement:
+    if isinstance(error, ArchiveLimitError):
+        return invalid(f"the answer has too many files: {error}")
+    return failure(f"the grading sandbox failed: {error}")
 
 
 def _room(files: Path | None) -> int:

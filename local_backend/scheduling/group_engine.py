@@ -301,8 +301,11 @@ class GroupEngine:
         grade = await self._asked_for_a_grade(run, text, stop, grader, use)
         if use is not None:
             if grade is not None:
-                use.grading_at = None
-                use.charge_grading(grade.sandbox_seconds)
+                if grade.sandbox_seconds is None:
+                    use.grading_stopped(self._services.clock())
+                else:
+                    use.grading_at = None
+                    use.charge_grading(grade.sandbox_seconds)
                 use.grader_image = grade.image
             await self.books.changed(run, self.books.purse.end(_grading(run), use.cost - before))
         return Graded(grade) if grade is not None else Stopped()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from aiohttp import web
 from engine_place import Place, agent, at_rest, environment, group, runs
 from model_server import ModelServer, Seen, reply
 
+from local_backend.environments.interface import Grade
 from local_backend.grading import client
 from local_backend.storage.records import SandboxUse
 from nodus_tui.contract.actions import Kill
@@ -42,6 +44,25 @@ async def test_an_answer_that_waits_for_a_grading_sandbox_pays_for_none(
     charged = [use for text in uses(place) if (use := json.loads(text) if text else {}).get("cost")]
     assert len(charged) == 1
     assert not any("grading_at" in text for text in uses(place))
+
+
+async def test_the_time_of_a_grading_whose_process_broke_is_charged(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grader is a stand-in: its process breaks after it has told that a sandbox is made."""
+
+    async def broke(*_: object, began: Callable[[float], None], **__: object) -> Grade:
+        began(30.0)
+        return client._failed("it broke")
+
+    monkeypatch.setattr(client.GradingWorker, "grade", broke)
+    place.tasks([{"id": "t0", "prompt": "write", "tests": {"test_it.py": "def test_it(solution): pass\n"}}], "code.jsonl")
+    async with place.backend() as backend:
+        await launch(place, backend, environment({"type": "pytest", "solution": "completion"}, file="code.jsonl"), agent(), group(tasks=1))
+        await at_rest(backend)
+    (use,) = map(json.loads, uses(place))
+    assert use["cost"] > 0
+    assert "grading_at" not in use
 
 
 def uses(place: Place) -> list[str]:

@@ -144,6 +144,7 @@ async def test_an_answer_whose_process_dies_twice_is_a_failure(tmp_path: Path) -
         await removed(killed)
         assert grade.verdict is Verdict.INFRASTRUCTURE_FAILURE
         assert "broke twice" in grade.message
+        assert grade.sandbox_seconds is None
         assert (await grader.grade("t0", block(f"def name(): return '{CANARY}-0'"))).verdict is Verdict.CORRECT
 
 

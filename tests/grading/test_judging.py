@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 from grading_places import REFERENCE, Bench, archive, block, hidden, program
 
+from local_backend.environments.interface import Workbench
+from local_backend.environments.secret_tasks import SecretTask, failure
 from local_backend.environments.trials import Reference, TaskFile, Trial, TrialLimits
+from local_backend.grading import judging
 from local_backend.grading.judging import Judge
+from local_backend.sandboxes.interface import SandboxError
 from nodus_tui.contract.phases import Verdict
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -131,22 +135,36 @@ async def test_a_missing_command_and_an_unknown_image_are_failures(place: Bench)
 
 async def test_a_sandbox_that_dies_is_a_failure(place: Bench) -> None:
     trial = program("import time; time.sleep(60)", seconds=60)
-    judging = asyncio.create_task(place.judged(trial, block("x")))
+    judged = asyncio.create_task(place.judged(trial, block("x")))
     while not (found := [each for each in await place.engine.list() if each.owner == place.pool.owner]):
         await asyncio.sleep(0.01)
     await place.engine.remove(found[0])
-    judgement = await judging
+    judgement = await judged
     assert judgement.verdict is Verdict.INFRASTRUCTURE_FAILURE
     assert "sandbox" in judgement.message
 
 
+async def test_the_time_of_a_sandbox_that_failed_is_told(place: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    died = "the disk with it failed"
+
+    async def dies(*_: object, **__: object) -> None:
+        raise SandboxError(died)
+
+    monkeypatch.setattr(judging, "put_files", dies)
+    task = SecretTask("task", ("p",), {}, None, Workbench(files={}), program("raise SystemExit"))
+    judged = await place.judge.judge(task, block("x"), None)
+    assert judged.judgement == failure(f"the grading sandbox failed: {died}")
+    assert judged.sandbox_seconds > 0
+    assert judged.image
+
+
 async def test_a_judgement_that_is_cancelled_leaves_no_sandbox(place: Bench) -> None:
-    judging = asyncio.create_task(place.judged(program("import time; time.sleep(60)", seconds=60), block("x")))
+    judged = asyncio.create_task(place.judged(program("import time; time.sleep(60)", seconds=60), block("x")))
     while not await place.left():
         await asyncio.sleep(0.01)
-    judging.cancel()
+    judged.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await judging
+        await judged
     assert await place.left() == []
 
 

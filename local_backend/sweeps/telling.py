@@ -96,8 +96,13 @@ def _nothing_goes(sweep: OpenSweep, first: Wait | None, short: Sequence[Wait]) -
     record, book = sweep.record, sweep.book
     stalled = [sweep.cells[name] for name in book.names(CellState.STALLED) if not sweep.cells[name].asking]
     resting = [name for name in book.names(CellState.RESTING) if not sweep.cells[name].asking]
+    doomed = sum(cell.doomed for cell in sweep.cells.values())
     if record.paused:
         record.phase, record.reason, record.message = GroupPhase.INTERRUPTED, record.paused, _paused_message(sweep)
+    elif doomed:
+        # A group that is being killed gracefully rests for a moment before it has ended.
+        record.phase, record.reason = GroupPhase.RUNNING, None
+        record.message = f"{_cells(doomed)} {'is' if doomed == 1 else 'are'} being ended"
     elif short:
         record.phase, record.reason = GroupPhase.STALLED, Reason.MAX_COST_REACHED.value
         record.message = "; ".join(filter(None, (_stalled_message(stalled), _short_message(sweep, short))))

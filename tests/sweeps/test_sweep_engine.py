@@ -11,7 +11,8 @@ from sweep_work import cell, cell_until, group_sweep, job_sweep, launch, sweep_i
 
 from local_backend.backend import LocalBackend
 from local_backend.sweeps.engine import SweepEngine
-from nodus_tui.contract.actions import Delete, ExtendCap, Kill, PauseSweep, ResumeSweep, Retry, RetryCells, RetryJob
+from local_backend.working import Working
+from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, PauseSweep, ResumeSweep, Retry, RetryCells, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.outcomes import ActionOutcome
 from nodus_tui.contract.phases import GroupPhase, RunPhase
@@ -196,6 +197,37 @@ async def test_a_kill_ends_cells_gracefully_starts_no_other_and_a_retry_goes_on_
         assert again.message.startswith("grid: 3 cells tried again")
         done = await sweep_in(backend, "Completed")
     assert (done.ended, done.failed) == (3, 0)
+
+
+async def test_a_sweep_that_is_being_killed_never_stands_as_interrupted(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.hold, resting, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    perform = Working._perform
+
+    async def held(working: Working, action: Action) -> ActionOutcome:
+        if isinstance(action, Kill):
+            resting.set()
+            await gate.wait()
+        return await perform(working, action)
+
+    monkeypatch.setattr(Working, "_perform", held)
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(cap="0.10"), group_sweep(repetitions=2, parallel=1, tasks=6))
+        await server.until_seen(4)
+        killing = asyncio.ensure_future(backend.act(Kill(kind="Sweep", name="grid")))
+        await cell_until(backend, 2, lambda each: each.reason == "Killed")
+        server.hold.set()
+        await resting.wait()
+        assert (await status(backend, "grid-1")).phase is GroupPhase.INTERRUPTED
+        working = backend._owner.working
+        assert working is not None
+        await working.sweeps.look()
+        between = await sweep_status(backend)
+        assert (between.phase, between.message) == (GroupPhase.RUNNING, "1 cell is being ended")
+        gate.set()
+        await killing
+        assert (await sweep_in(backend, "Cancelled")).reserved_usd == 0
 
 
 async def test_a_kill_asks_jobs_to_end_and_a_cell_that_was_not_launched_never_is(place: Place) -> None:

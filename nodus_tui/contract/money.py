@@ -69,6 +69,12 @@ def exact_usd(amount: Decimal) -> str:
     return f"${usd_text(amount)}"
 
 
+def cap_text(amount: Decimal) -> str:
+    """A cap or a limit, for people who agreed to it: `$1,000.00`, `$0.0132`, with every digit wherever it stands."""
+    whole, _, fraction = f"{amount:,f}".partition(".")
+    return f"${whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
 def enough_usd(amount: Decimal) -> Decimal:
     """What a cap that must hold so much is told to be, everywhere: rounded up to a hundredth of a cent, so never too little."""
     return amount.quantize(Decimal("0.0001"), rounding=ROUND_CEILING)

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from nodus_tui.contract.actions import Action, Delete, ExtendCap, Kill, Retry, RetryJob
 from nodus_tui.contract.errors import ErrorCode, NodusError
-from nodus_tui.contract.money import display_usd
+from nodus_tui.contract.money import cap_text
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
 from nodus_tui.contract.resources.sandbox import Sandbox
@@ -257,7 +257,7 @@ async def _extend(screen: ViewScreen, raised: CapRaise, first: Mapping[str, str]
             raised.what,
             names,
             lambda name: ExtendCap.model_validate({"kind": kinds[name], "name": name, "cap_usd": cap, **_stamp(screen)}),
-            f"to {display_usd(cap)}",
+            f"to {cap_text(cap)}",
             first or {},
         ),
     )

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from nodus_tui.contract.money import display_usd, enough_text, enough_usd, exact_usd
+from nodus_tui.contract.money import cap_text, display_usd, enough_text, enough_usd, exact_usd
 from nodus_tui.contract.phases import GroupPhase
 from nodus_tui.contract.resources.agent_group import AgentGroup
 from nodus_tui.contract.resources.agent_run import AgentRun
@@ -99,7 +99,7 @@ class CapRaise(Struct, frozen=True):
         if self.group is None:
             return ()
         money = status_of(self.group).money
-        leaves = line(f"The group's cap of {display_usd(money.cap_usd)} leaves {display_usd(money_parts(money).left)}.")
+        leaves = line(f"The group's cap of {cap_text(money.cap_usd)} leaves {display_usd(money_parts(money).left)}.")
         needs = self._needs()
         if not needs:
             return (leaves,)
@@ -140,7 +140,7 @@ class CapRaise(Struct, frozen=True):
         """Asked once more before many are raised."""
         count = len(self.below(cap))
         of = f" of {self.group.name}" if self.group is not None else ""
-        lines = (line("Each gets a cap of ", strong(display_usd(cap)), "."), self.remark(cap))
+        lines = (line("Each gets a cap of ", strong(cap_text(cap)), "."), self.remark(cap))
         typed = str(count) if count >= TYPE_COUNT_FROM else ""
         return Question(f"Extend {counted(count, self.what)}{of}?", lines, f"Extend {count}", typed)
 

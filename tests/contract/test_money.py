@@ -13,6 +13,7 @@ from nodus_tui.contract.money import (
     NANO_PER_USD,
     USD,
     PositiveUSD,
+    cap_text,
     cent_text,
     display_usd,
     enough_text,
@@ -134,3 +135,8 @@ def test_a_small_amount_keeps_two_significant_digits_and_never_shows_as_zero(nan
 )
 def test_display_of_known_amounts(amount, shown):
     assert display_usd(Decimal(amount)) == shown
+
+
+@pytest.mark.parametrize(("amount", "shown"), [("0.0132", "$0.0132"), ("1000", "$1,000.00"), ("0.125", "$0.125"), ("1E+3", "$1,000.00")])
+def test_a_cap_is_told_with_every_digit(amount, shown):
+    assert cap_text(Decimal(amount)) == shown

@@ -69,3 +69,4 @@ def test_what_has_nothing_above_it_says_by_how_much_it_is_raised() -> None:
     assert [each.name for each in raised.below(Decimal("0.08"))] == ["a"]
     assert plain(raised.remark(Decimal("0.08"))) == "Raises 1 job, by $0.02. ! It would wait again: up to $0.09 is needed."
     assert raised.question(Decimal("0.3")).title == "Extend 2 jobs?"
+    assert "Each gets a cap of $0.0932." in [plain(each) for each in raised.question(Decimal("0.0932")).lines]

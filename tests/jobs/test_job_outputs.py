@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from local_backend.jobs.outputs import GivenUpError, Kept, entries, keep_outputs, pieces
+from local_backend.jobs.removing import remove_tree
 
 
 def test_what_is_empty_takes_no_room_and_what_is_larger_than_the_disk_is_left_out(tmp_path: Path, work: Path) -> None:
@@ -72,6 +73,31 @@ def test_links_pipes_and_strange_names_are_left_out_and_told(tmp_path: Path, wor
         assert words in told, told
     assert told.encode()
     assert not [path for path in (tmp_path / "job").rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
+
+
+def test_what_lies_deeper_than_folders_are_opened_is_told_and_the_rest_is_kept(tmp_path: Path, work: Path) -> None:
+    deep(work / "out" / "deep", 100)
+    kept = keep(tmp_path, "out")
+    assert [each.path for each in kept.files] == ["out/a", "out/deep/b"]
+    assert [note for note in kept.notes if "in more than 64 folders" in note] == kept.notes != []
+
+
+def test_folders_deeper_than_python_goes_are_removed(tmp_path: Path) -> None:
+    deep(tmp_path / "out", 3_000)
+    remove_tree(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def deep(folder: Path, count: int) -> None:
+    """So many folders in each other; the path of the last may be longer than a path can be."""
+    folder.mkdir(exist_ok=True)
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(count):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
 
 
 def test_a_disk_without_room_is_told_and_nothing_half_is_kept(tmp_path: Path) -> None:

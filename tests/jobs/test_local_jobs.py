@@ -24,7 +24,9 @@ from job_place import (
 )
 
 from local_backend.jobs import finishing, supervising
+from local_backend.jobs.engine import JobEngine
 from local_backend.jobs.outputs import GivenUpError
+from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
 
@@ -178,6 +180,27 @@ async def test_words_of_its_own_to_its_supervisor_are_no_matter(tmp_path: Path) 
         status = await until(backend)
         assert processes_of((await record_of(backend)).token) == set()
     assert status.reason not in {"InfrastructureFailure", "Timeout"}
+
+
+async def test_a_fault_of_ours_at_one_job_keeps_no_other_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the fault comes up is put in by hand: it is what nobody has thought of."""
+    look_at = JobEngine._look_at
+
+    async def odd(engine: JobEngine, record: JobRecord) -> None:
+        if record.name == "odd":
+            raise LookupError("nobody thought of it")
+        await look_at(engine, record)
+
+    async with workspace(tmp_path) as backend:
+        with monkeypatch.context() as faulty:
+            faulty.setattr(JobEngine, "_look_at", odd)
+            await backend.apply(job("odd", command="true"))
+            await backend.apply(job(command="true"))
+            assert (await until(backend)).phase == "Succeeded"
+            assert "job odd cannot be looked at: nobody thought of it" in caplog.text
+        assert (await until(backend, name="odd")).phase == "Succeeded"
 
 
 async def test_its_timeout_ends_it(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ async def test_its_cap_ends_it_midway_and_a_higher_one_goes_on_from_the_harness_
         second = await until(backend)
         assert (second.phase, second.attempt) == ("Succeeded", first.attempt + 1), await log_of(backend)
         assert [(each.task, each.samples) for each in second.scores] == [("words", 20)]
-        assert 0 < (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] < 20
+        assert 0 < (await output(backend, "provenance.json"))["answersFromEarlierAttempts"] <= 20
         assert first.cost_usd < second.cost_usd <= cap + 5
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, cast
 
 import pytest
@@ -11,7 +11,7 @@ from ways import Reached, bundle_of
 
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.backend import Backend
-from nodus_tui.contract.errors import ErrorCode
+from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
 from nodus_tui.contract.sandbox_exec import ExecEnd, ExecPiece, ExecRequest, TerminalShape
 from nodus_tui.sandbox_commands.command import Command, Finished, run_command
@@ -118,10 +118,20 @@ async def test_a_terminal_is_typed_on_resized_and_signalled(there: Reached) -> N
         # Its own word that it runs: before, the line editor has the terminal, which does not show what interrupts.
         await types("sh -c 'echo asl\"\"eep; exec sleep 900'\n", b"asleep\r\n")
         await types("\x03", b"^C")
-        await command.signal("HUP")
+
+        async def hang_up() -> None:
+            # Once may be too little: a shell that is just about to read a line, and hears it before, waits for the line.
+            while True:
+                with suppress(NodusError):
+                    await command.signal("HUP")
+                await asyncio.sleep(0.5)
+
+        hanging_up = asyncio.create_task(hang_up())
         async for piece in output:
             if isinstance(piece, ExecEnd):
                 end = piece
+        hanging_up.cancel()
+        await asyncio.gather(hanging_up, return_exceptions=True)
     assert end is not None
     assert end.exit_code == 129
 

@@ -16,9 +16,9 @@ _ROUNDS = 3
 _QUICK = 200
 """Turns after which it is not the console alone that is at work, and looking all the time would only take the processor from it."""
 _BETWEEN_SECONDS = 0.005
-_PATIENT = 400
+_PATIENT = 250
 """Turns before which nobody gives up. Where the machine is busy with others, a second passes in some tens of them, in which the console has
-hardly begun; one that has work for ever takes this many in little more than the second.
+hardly begun; one that has work for ever takes this many within the second.
 """
 
 

@@ -19,6 +19,7 @@ from local_backend.tools.toolbox import Toolbox
 from nodus_tui.contract.actions import Retry
 from nodus_tui.contract.errors import ErrorCode, NodusError
 from nodus_tui.contract.phases import CallState, GroupPhase, Reason, RunPhase, Verdict
+from nodus_tui.contract.resources.agent_run import AgentRun
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -43,6 +44,11 @@ async def ten_numbers(place: Place, backend: LocalBackend) -> None:
     await launch(place, backend, environment(), agent(), group(tasks=10))
 
 
+async def the_lost_one(backend: LocalBackend) -> AgentRun:
+    (lost,) = [run for run in await runs(backend) if run.status and run.status.phase is RunPhase.FAILED]
+    return lost
+
+
 async def test_a_fault_in_one_conversation_is_that_runs_failure(
     place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -52,7 +58,7 @@ async def test_a_fault_in_one_conversation_is_that_runs_failure(
         async with place.backend() as backend:
             await ten_numbers(place, backend)
             found = await at_rest(backend)
-            (lost,) = [run for run in await runs(backend) if run.status and run.status.phase is RunPhase.FAILED]
+            lost = await the_lost_one(backend)
     assert (found.phase, found.verdicts) == (GroupPhase.COMPLETED, {"Correct": 9, "InfrastructureFailure": 1})
     assert lost.status is not None
     assert lost.status.reason is Reason.INFRASTRUCTURE_FAILURE
@@ -73,7 +79,7 @@ async def test_a_fault_after_a_call_has_left_charges_it_and_ends_no_other(
     async with place.backend() as backend:
         await ten_numbers(place, backend)
         found = await at_rest(backend)
-        (lost,) = [run for run in await runs(backend) if run.status and run.status.phase is RunPhase.FAILED]
+        lost = await the_lost_one(backend)
         (call,) = (await backend.transcript(lost.metadata.name)).calls
     assert (found.phase, found.verdicts) == (GroupPhase.COMPLETED, {"Correct": 9, "InfrastructureFailure": 1})
     assert call.state == CallState.UNCONFIRMED
@@ -96,7 +102,7 @@ async def test_a_fault_in_one_grading_is_an_infrastructure_failure_of_its_run(
         async with place.backend() as backend:
             await ten_numbers(place, backend)
             found = await at_rest(backend)
-            (lost,) = [run for run in await runs(backend) if run.status and run.status.phase is RunPhase.FAILED]
+            lost = await the_lost_one(backend)
     assert (found.phase, found.verdicts) == (GroupPhase.COMPLETED, {"Correct": 9, "InfrastructureFailure": 1})
     assert lost.status is not None
     assert lost.status.message == f"the grader failed: a fault of the scheduler ({said}); {TELLS}"
@@ -132,7 +138,7 @@ async def test_a_fault_in_a_tool_ends_its_sandbox_and_keeps_its_files(
         async with place.backend() as backend:
             await launch(place, backend, environment(), worker(), group(tasks=2))
             found = await at_rest(backend)
-            (lost,) = [run for run in await runs(backend) if run.status and run.status.phase is RunPhase.FAILED]
+            lost = await the_lost_one(backend)
             name = lost.metadata.name
             told = await run_status(backend, name)
             kept = await content(backend, name, "made.txt")

@@ -160,8 +160,10 @@ class JobActions:
             self._under.hurried.add(name)
 
     async def _delete(self, action: Delete) -> ActionOutcome:
-        record = await self._under.stored(action.name)
-        if not record.ended or action.name in self._under.busy:
+        record = self._under.records.get(action.name) or await self._under.stored(action.name)
+        if record.ended:  # What comes after its end may just be under way: it is awaited, as whoever was told of the end may delete.
+            record = await self._under.at_rest(action.name)
+        if not record.ended:
             raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} has not ended: kill it first")
         now = self._under.clock()
         await self._under.store.commit(

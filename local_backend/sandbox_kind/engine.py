@@ -186,7 +186,9 @@ class BoxEngine:
         return self._outcome(action, f"killed {action.name}; it cost {cost}{kept}", [_change(record, before)])
 
     async def _delete(self, action: Delete) -> ActionOutcome:
-        record = await self._stored(action.name)
+        record, box = await self._stored(action.name), self._boxes.get(action.name)
+        if record.ended and box is not None:  # Its end is told, and what comes after it is under way: whoever was told may delete.
+            await box.ended.wait()
         if not record.ended or action.name in self._boxes:
             raise NodusError(ErrorCode.INVALID_ACTION, f"{action.name} has not stopped: kill it first")
         removed = ("DELETE FROM sandboxes WHERE name = ?", (action.name,))

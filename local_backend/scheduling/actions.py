@@ -260,6 +260,7 @@ class Actions:
         return self._outcome(action, action.kind, action.name, f"deleted {action.kind} {action.name}", [change])
 
     async def _delete_group(self, action: Delete) -> list[Statement]:
+        await self._scheduler.ended(action.name)
         engine = await self._scheduler.engine(action.name)
         await self._scheduler.let_go(action.name)
         if not engine.books.group.phase.at_rest or action.name in self._scheduler.active_groups:

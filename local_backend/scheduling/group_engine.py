@@ -405,6 +405,11 @@ class GroupEngine:
         """Whether the run is to end, though it may not have ended yet."""
         return self.killed or run.name in self._doomed
 
+    @property
+    def all_ended(self) -> bool:
+        """Whether every case has ended, so that the group's end is next."""
+        return bool(self.books.runs or self.killed) and all(run.phase.ended for run in self.books.current())
+
     async def kill(self) -> list[RunRecord]:
         """End the group with all its unfinished runs, and give up those that a budget stopped. Gives the runs that this ended."""
         self.killed = True

@@ -213,6 +213,12 @@ class Scheduler:
                 return await engine.copy_of_files(run)
         return None
 
+    async def ended(self, name: str) -> None:
+        """Let an engine whose cases have all ended come to its own end: the group's is written right after the last one's."""
+        engine, task = self._engines.get(name), self._tasks.get(name)
+        if engine is not None and task is not None and engine.all_ended:
+            await asyncio.wait({task})
+
     async def _finished(self, name: str) -> None:
         """Let an engine that only cleans up come to its end."""
         engine, task = self._engines.get(name), self._tasks.get(name)

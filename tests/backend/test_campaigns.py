@@ -25,6 +25,7 @@ from engine_place import (
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
 
 from local_backend.backend import LocalBackend
+from local_backend.scheduling.group_engine import GroupEngine
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -540,6 +541,34 @@ async def test_an_environment_changed_under_its_version_is_a_conflict(place: Pla
         assert refused.value.code is ErrorCode.CONFLICT
         assert refused.value.faults[0].path == "spec.version"
         await backend.apply(place.specs(environment(version="1.0.1")))
+
+
+async def test_a_group_that_was_killed_is_deleted_before_its_own_end_is_written(
+    place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_deadline, go_on = GroupEngine._keep_deadline, asyncio.Event()
+
+    async def slow(engine: GroupEngine) -> None:
+        if engine.killed:
+            await go_on.wait()
+        await keep_deadline(engine)
+
+    monkeypatch.setattr(GroupEngine, "_keep_deadline", slow)
+    server.hold = asyncio.Event()
+    async with place.backend() as backend:
+        await launch(place, backend, environment(), agent(), group(tasks=3))
+        await server.until_seen(1)
+        await backend.act(Kill(kind="AgentGroup", name="campaign"))
+        try:
+            deleting = asyncio.create_task(backend.act(Delete(kind="AgentGroup", name="campaign")))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
+        finally:
+            go_on.set()
+        await deleting
+        with pytest.raises(NodusError) as gone:
+            await backend.get("AgentGroup", "campaign")
+        assert gone.value.code is ErrorCode.NOT_FOUND
 
 
 async def test_deleting_a_group_takes_its_records_with_it(place: Place, server: ModelServer) -> None:

@@ -26,6 +26,7 @@ from job_place import (
 from local_backend.jobs import finishing, supervising
 from local_backend.jobs.engine import JobEngine
 from local_backend.jobs.outputs import GivenUpError
+from local_backend.jobs.removing import remove_tree
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -174,8 +175,8 @@ async def test_a_signal_without_a_name_ends_it_as_any_other(tmp_path: Path) -> N
 
 async def test_words_of_its_own_to_its_supervisor_are_no_matter(tmp_path: Path) -> None:
     async with workspace(tmp_path) as backend:
-        words = "for each in '' nonsense deadlines 'deadlines a b c' stop; do echo \"$each\" > ../control; done"
-        await backend.apply(job(command=f"test -p ../control && {words}; echo up; sleep 300"))
+        words = "for each in '' nonsense deadlines 'deadlines a b c'; do echo \"$each\" > ../control; done"
+        await backend.apply(job(command=f"test -p ../control && {words}; echo up; echo stop > ../control; sleep 300"))
         await log_with(backend, "up")
         status = await until(backend)
         assert processes_of((await record_of(backend)).token) == set()
@@ -294,6 +295,31 @@ async def test_a_job_at_work_is_not_deleted_and_one_that_has_ended_is_with_all_i
         await backend.act(Delete(kind="Job", name="work"))
         with pytest.raises(NodusError):
             await backend.get("Job", "work")
+        assert not job_folder(tmp_path).exists()
+
+
+async def test_one_whose_end_is_told_is_deleted_whatever_of_it_is_still_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clearing, go_on = threading.Event(), threading.Event()
+
+    def slow(folder: Path) -> None:
+        clearing.set()
+        go_on.wait()
+        remove_tree(folder)
+
+    monkeypatch.setattr(finishing, "remove_tree", slow)
+    async with workspace(tmp_path) as backend:
+        await backend.apply(job())
+        await until(backend, "Succeeded")
+        await asyncio.to_thread(clearing.wait)
+        try:
+            deleting = asyncio.create_task(backend.act(Delete(kind="Job", name="work")))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
+        finally:
+            go_on.set()
+        assert "deleted" in (await deleting).message
         assert not job_folder(tmp_path).exists()
 
 

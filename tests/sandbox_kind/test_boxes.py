@@ -262,6 +262,28 @@ async def test_an_image_that_is_not_there_says_so(place: Place) -> None:
         assert "localhost:1/none/such" in over.message
 
 
+async def test_one_whose_end_is_told_is_deleted_whatever_of_it_is_still_cleared_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    close, go_on = box_module.Box._close, asyncio.Event()
+
+    async def slow(box: box_module.Box) -> None:
+        await go_on.wait()
+        await close(box)
+
+    async with place.backend() as backend:
+        await started(place, backend)
+        monkeypatch.setattr(box_module.Box, "_close", slow)
+        try:
+            killing = asyncio.create_task(backend.act(Kill(kind="Sandbox", name="box")))
+            await ended(backend)
+            deleting = asyncio.create_task(backend.act(Delete(kind="Sandbox", name="box")))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
+        finally:
+            go_on.set()
+        assert "killed" in (await killing).message
+        assert "deleted" in (await deleting).message
+
+
 async def test_it_is_never_changed(place: Place) -> None:
     async with place.backend() as backend:
         await started(place, backend)

@@ -5,6 +5,7 @@ from datetime import datetime
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.sandbox import Sandbox, SandboxStatus
+from nodus_tui.view_state.words import phase_words
 
 SANDBOX_TITLES = ("NAME", "PHASE", "REASON", "ENGINE", "COST", "CAP", "AN HOUR", "STARTED", "IDLE STOP", "AT THE LATEST", "IMAGE")
 
@@ -67,7 +68,7 @@ def sandbox_pairs(sandbox: Sandbox) -> list[tuple[str, str]]:
     weaker = "weaker isolation (`nodus-tui doctor` says why)" if status.isolation == "weaker" else ""
     return [
         *pairs,
-        ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)),
+        ("Phase", phase_words(status.phase, status.reason, status.message)),
         ("Engine", ", ".join(part for part in (status.engine, weaker, status.image) if part)),
         ("Cost", f"{display_usd(status.cost_usd)} of {display_usd(spec.max_cost_usd)}, at {display_usd(status.rate_usd)} an hour"),
         ("Created", _time(status.created_at)),

@@ -12,6 +12,7 @@ from nodus_tui.contract.resources.training_job import TrainingJob
 from nodus_tui.result_formats import SCORE_TITLES, score_row, score_table
 from nodus_tui.statistics.scores import figure
 from nodus_tui.training_results import training_document
+from nodus_tui.view_state.words import phase_words
 
 _CASE_TITLES = ("TASK", "VERDICT", "REWARD", "MESSAGE")
 
@@ -53,7 +54,7 @@ def _case_row(case: dict[str, Any]) -> tuple[str, ...]:
 
 def _summary(job: TrainingJob) -> str:
     status = status_of(job)
-    phase = ": ".join(part for part in (status.phase, status.reason or "", status.message) if part)
+    phase = phase_words(status.phase, status.reason, status.message)
     return pairs_text(
         [
             ("TrainingJob", f"{job.name} ({phase})"),

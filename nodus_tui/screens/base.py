@@ -272,9 +272,12 @@ class ViewScreen(WholeFrames[None]):
 
     def unanswered(self) -> tuple[Line, ...]:
         """What stands in place of what is not known, while the backend does not answer: why is told below. Nothing while it answers."""
-        if self.services.feed.connection.state != "lost":
-            return ()
-        return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
+        link = self.services.link()
+        if self.services.feed.connection.state == "lost":
+            return (line("The backend does not answer yet."), line(muted("It is asked again by itself; the line below says when.")))
+        if link is not None and link.silence:
+            return (line("The backend does not answer yet."), line(muted("The line below says why.")))
+        return ()
 
     def _status_lines(self, width: int) -> tuple[Line, ...]:
         told, most = self._status_told()

@@ -74,7 +74,7 @@ class SandboxScreen(ViewScreen):
         elif self.services.feed.boxes.loaded:
             lines = (line(f"There is no sandbox {self.box_name} any more. ", *self.hint("back", " goes back.")),)
         else:
-            lines = (line(muted("Asking the backend…")),)
+            lines = self.unanswered() or (line(muted("Asking the backend…")),)
         pane.show(wrapped(lines, pane.text_width))
 
     def on_text_pane_resized(self) -> None:

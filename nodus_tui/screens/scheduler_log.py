@@ -117,7 +117,7 @@ class SchedulerLogScreen(ViewScreen):
 
     def _instead(self) -> tuple[Line, ...]:
         """What stands where the log would be."""
-        if self.state.problem and (unanswered := self.unanswered()):
+        if (self.state.problem or self.state.facts is None) and (unanswered := self.unanswered()):
             return unanswered
         if self.state.problem:
             told = unread("The scheduler's log", self.state.problem, f"{self.key('back')} goes back.")

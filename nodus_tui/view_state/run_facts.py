@@ -11,6 +11,7 @@ from nodus_tui.contract.resources.hardware import MachineSlice
 from nodus_tui.view_state.devices import hardware_words, until_words
 from nodus_tui.view_state.figures import exact_span_text, reward_text
 from nodus_tui.view_state.run_times import time_parts, time_words
+from nodus_tui.view_state.words import phase_words
 
 Pairs = list[tuple[str, str]]
 Moment = Callable[[datetime | None], str]
@@ -40,7 +41,7 @@ def _run(run: AgentRun, transcript: Transcript | None, now: datetime | None, mom
     cost += f"; {display_usd(status.carried_usd)} of it carried from the predecessor" if status.carried_usd else ""
     cost += f"; {display_usd(status.in_flight_usd)} in flight at worst" if status.in_flight_usd else ""
     cost += f"; {display_usd(status.unconfirmed_usd)} unconfirmed" if status.unconfirmed_usd else ""
-    phase = ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)
+    phase = phase_words(status.phase, status.reason, status.message)
     until = "" if status.until is None else f", {until_words(moment(status.until), status.until_kind)}"
     return [
         *pairs,

@@ -26,6 +26,18 @@ class Sign(Struct, frozen=True):
         return line(Span(f"{self.glyph} {self.word}", self.tone))
 
 
+def phase_words(phase: str, reason: str | None, message: str) -> str:
+    """A phase, why it is so and what is to be said of it, as one text; what says the same again is told once."""
+    parts = [phase]
+    for part in (reason or "", message):
+        rest = part[len(parts[-1]) :]
+        if part.casefold().startswith(parts[-1].casefold()) and rest[:1] in {"", " "}:
+            parts[-1] += rest
+        elif part:
+            parts.append(part)
+    return ": ".join(parts)
+
+
 GROUP_SIGNS: dict[GroupPhase, Sign] = {
     GroupPhase.PENDING: Sign("○", "Pending", Tone.MUTED),
     GroupPhase.RUNNING: Sign("►", "Running", Tone.INFO),

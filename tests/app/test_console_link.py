@@ -1,14 +1,16 @@
 """A backend in another process: how old the data is while the link is broken, and what leaving says."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
-from console_driver import console, screen_text, settled
+from console_driver import console, press, screen_text, settled
 from console_records import NOW, changed, every_kind_of_run, group
 from scripted_backend import ScriptedBackend
 
 from nodus_tui.contract.backend import Linked, LinkState
 from nodus_tui.contract.errors import ErrorCode, NodusError
+from nodus_tui.contract.scheduler_view import SchedulerView
 from nodus_tui.values import replace
 from nodus_tui.view_state.run_columns import run_status
 
@@ -47,6 +49,26 @@ async def test_what_a_silent_process_is_doing_is_said_until_it_answers(connected
         app._tick()
         await settled(app, pilot)
         assert "kill -CONT" not in screen_text(app)
+
+
+async def test_what_a_silent_process_was_not_yet_asked_is_unanswered_not_on_its_way() -> None:
+    backend, answers = LinkedBackend(), asyncio.Event()
+    view = backend.scheduler_view
+
+    async def waits(**asked: int) -> SchedulerView:
+        await answers.wait()
+        return await view(**asked)
+
+    backend.scheduler_view = waits  # type: ignore[method-assign]
+    async with console(backend, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "L")
+        assert "Asking the backend…" in screen_text(app)
+        backend.link = replace(backend.link, silence="the process 368 is stopped")
+        app._tick()
+        await settled(app, pilot)
+        assert "The backend does not answer yet. The line below says why." in " ".join(screen_text(app).split())
+        assert "Asking" not in screen_text(app)
+        answers.set()
 
 
 async def test_a_backend_in_this_process_has_no_link() -> None:

@@ -5,6 +5,7 @@ from nodus_tui.cli.rows.groups import rate_words
 from nodus_tui.contract.durations import duration_text
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.agent_group import AgentGroup
+from nodus_tui.view_state.words import phase_words
 
 
 def pairs(group: AgentGroup) -> list[tuple[str, str]]:
@@ -29,7 +30,7 @@ def pairs(group: AgentGroup) -> list[tuple[str, str]]:
         ("Revision", str(status.agent_revision)),
         ("Model", f"{status.model_family}: {status.model_name}" + mark),
         ("Price from", status.price_source),
-        ("Phase", ": ".join(part for part in (status.phase.value, status.reason.value if status.reason else "", status.message) if part)),
+        ("Phase", phase_words(status.phase, status.reason, status.message)),
         ("Progress", f"{status.coverage.total - status.pending}/{status.coverage.total} ended, {status.going} going"),
         ("Pass rate", rate_words(group)),
         ("Weaker grader", status.weaker_grader),

@@ -13,6 +13,7 @@ from nodus_tui.view_state.cells import Tone, plain
 from nodus_tui.view_state.devices import until_words
 from nodus_tui.view_state.figures import bar
 from nodus_tui.view_state.run_facts import beside_cpu, devices_text
+from nodus_tui.view_state.words import phase_words
 
 _BAR_CELLS = 24
 _COMMAND_CHARACTERS = 1000
@@ -99,7 +100,7 @@ def _job_status(job: Job | TrainingJob, status: JobStatus) -> list[tuple[str, st
     kept = [f"{each.path}  {bytes_text(each.bytes)}  sha256 {each.sha256}" for each in status.outputs]
     more = [f"and {len(kept) - _MOST_OUTPUTS} more: `nodus-tui cp {target}:` lists them"] if len(kept) > _MOST_OUTPUTS else []
     return [
-        ("Phase", ": ".join(part for part in (status.phase, status.reason or "", status.message) if part) + _until(status)),
+        ("Phase", phase_words(status.phase, status.reason, status.message) + _until(status)),
         ("Devices", devices_text(status.device_names, status.devices)),
         ("Attempt", str(status.attempt) if status.attempt > 1 else ""),
         ("Exit code", "" if status.exit_code is None else str(status.exit_code)),

@@ -4,6 +4,7 @@ from nodus_tui.cli.cell_texts import time_text
 from nodus_tui.cli.sweep_texts import sweep_row
 from nodus_tui.contract.money import display_usd
 from nodus_tui.contract.resources.sweep import Sweep
+from nodus_tui.view_state.words import phase_words
 
 
 def pairs(sweep: Sweep) -> list[tuple[str, str]]:
@@ -22,7 +23,7 @@ def pairs(sweep: Sweep) -> list[tuple[str, str]]:
     parts = ", ".join(f"{display_usd(amount)} {what}" for amount, what in kept)
     return [
         *pairs,
-        ("Phase", ": ".join(part for part in (status.phase.value, status.reason or "", status.message) if part)),
+        ("Phase", phase_words(status.phase, status.reason, status.message)),
         ("Progress", f"{status.ended}/{status.cells} ended, {status.going} going, {status.stalled} stalled, {status.failed} to retry"),
         ("Money", f"{display_usd(status.cost_usd)} of {display_usd(status.cap_usd)}{mark}; {parts}"),
         ("Created", time_text(status.created_at)),

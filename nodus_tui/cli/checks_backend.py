@@ -111,7 +111,8 @@ def _prices() -> Check:
         return Check(check="prices", level=Level.FAIL, message="the price database is not installed", remedy="pip install genai-prices")
 
 
-_NO_SANDBOX = "install bubblewrap (with user namespaces), or start a Docker engine that this user may use"
+_NO_SANDBOX = "mend what is said there: until then no agent with tools, no program grader and no Sandbox can run"
+"""What is to be done depends on the reason, which says it: a wrong setting asks for something else than a missing engine."""
 
 
 def sandbox_check(fact: SandboxEngineFact | None) -> Check:

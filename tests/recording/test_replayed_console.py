@@ -27,10 +27,14 @@ async def until(app: NodusApp, pilot: Pilot[int], holds: Callable[[], bool]) -> 
 
 
 def own_lines(app: NodusApp) -> list[str]:
-    """The screen without what is told of the recording and of what has just happened: the line of status, and how much is new."""
+    """The screen without what is told of the recording and of what has just happened: the line of status, and how much is new.
+
+    A column keeps the width of what stood in it meanwhile, which a replay at full speed never shows: how wide a gap is counts for nothing.
+    """
     lines = screen_lines(app)[: app.screen.query_one("#status").region.y]
     lines = [line for line in lines if line[1:2] not in ("►", "■", "‖")]
-    return [re.sub(r"\s+(N \d+ new · )?", " ", lines[0]), *(line for line in lines[1:] if line)]
+    lines = [re.sub(r"\s+(N \d+ new · )?", " ", lines[0]), *(line for line in lines[1:] if line)]
+    return [re.sub(r" {2,}", " ", line) for line in lines]
 
 
 async def tour(app: NodusApp, pilot: Pilot[int]) -> list[list[str]]:

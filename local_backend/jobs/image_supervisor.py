@@ -32,7 +32,7 @@ from local_backend.sandboxes.docker.containers import RUN_LABEL, ImageFacts
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
 from local_backend.sandboxes.docker.gpus import explained
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
-from local_backend.sandboxes.docker.sandbox import remove_container
+from local_backend.sandboxes.docker.lifetime import make_container, remove_container
 from local_backend.sandboxes.interface import SandboxDevice, SandboxError
 from local_backend.sandboxes.owner import this_process
 
@@ -148,7 +148,7 @@ class _ImageJob:
     async def _started(self, client: EngineClient, name: str, image: ImageFacts, gpus: list[dict[str, Any]]) -> Hijacked:
         """Start the container; gives its output. Raises SandboxError."""
         try:
-            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image, gpus))
+            await make_container(client, name, self._config(image, gpus))
             stream = await client.hijack(f"/containers/{name}/attach?stream=1&stdout=1&stderr=1", {})
             try:
                 self._journal.start()

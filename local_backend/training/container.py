@@ -23,7 +23,7 @@ from local_backend.sandboxes.docker.containers import ImageFacts, labels
 from local_backend.sandboxes.docker.engine import DockerEngine, connect_docker
 from local_backend.sandboxes.docker.gpus import explained
 from local_backend.sandboxes.docker.hijack import BrokenStreamError, Hijacked
-from local_backend.sandboxes.docker.sandbox import remove_container
+from local_backend.sandboxes.docker.lifetime import make_container, remove_container
 from local_backend.sandboxes.interface import SandboxDevice, SandboxError
 from local_backend.sandboxes.owner import this_process
 from local_backend.training.inside import tied
@@ -106,7 +106,7 @@ class Container:
         client, name = engine.client, f"nodus-evaluate-{secrets.token_hex(8)}"
         gpus = engine.device_requests([SandboxDevice(uuid, place) for uuid, place in self._request.devices])
         try:
-            await client.ask("POST", "/containers/create", params={"name": name}, json_body=self._config(image, gpus, engine))
+            await make_container(client, name, self._config(image, gpus, engine))
             stream = await client.hijack(f"/containers/{name}/attach?stream=1&stdin=1&stdout=1&stderr=1", {})
             try:
                 return await self._to_its_end(client, name, stream)

@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -26,7 +27,7 @@ from docker_engines import (
     user_engine,
 )
 
-from local_backend.sandboxes.docker.client import EngineClient
+from local_backend.sandboxes.docker.client import EngineClient, EngineError
 from local_backend.sandboxes.docker.endpoint import Endpoint
 from local_backend.sandboxes.docker.engine import DockerEngine
 from local_backend.sandboxes.interface import Sandbox, SandboxError, SandboxGoneError, SandboxRefusedError
@@ -93,6 +94,24 @@ async def test_a_start_that_hung_leaves_nothing_when_the_engine_is_back(tmp_path
         line.let_go()
         await until(lambda: _came_and_went(direct, engine))
         assert await runs_at(direct, "hung-start-late") == []
+
+
+async def test_one_that_is_listed_before_it_can_be_asked_for_is_removed_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an engine does for a moment while it makes one; here for the first four questions."""
+    async with user_engine() as engine:
+        sandbox = await engine.create(request("not-yet-known"))
+        (found,) = [each for each in await engine.list() if each.id == sandbox.id]
+        ask, unknown = EngineClient.ask, [sandbox.id] * 4
+
+        async def not_yet(client: EngineClient, method: str, path: str, **asked: Any) -> Any:
+            if unknown and sandbox.id in path:
+                raise EngineError("no such container", status=404, message=f"No such container: {unknown.pop()}")
+            return await ask(client, method, path, **asked)
+
+        monkeypatch.setattr(EngineClient, "ask", not_yet)
+        await engine.remove(found)
+        assert unknown == []
+        assert await runs_at(engine, "not-yet-known") == []
 
 
 async def _came_and_went(direct: DockerEngine, engine: DockerEngine) -> bool:

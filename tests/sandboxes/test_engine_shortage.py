@@ -23,6 +23,8 @@ async def test_a_start_with_few_descriptors_left_is_a_sandbox_or_a_failure_and_l
     await engine.prepare(None)
     async with sandbox_of(engine, name):  # What an engine loads once is here then.
         pass
+    with descriptors_left(0), pytest.raises(OSError, match="Too many open files"):
+        os.open(os.devnull, os.O_RDONLY)
     failures, wanted = 0, request(name)
     for count in range(_MOST):
         sandbox = None
@@ -36,7 +38,9 @@ async def test_a_start_with_few_descriptors_left_is_a_sandbox_or_a_failure_and_l
         await until(lambda: _none_of(engine, name))
         if sandbox is not None:
             break
-    assert 0 < failures < _MOST
+    assert failures < _MOST
+    # Of the connections to a Docker engine one may be idle, which is all that a start needs.
+    assert failures or not is_bubblewrap(engine)
 
 
 async def _none_of(engine: SandboxEngine, run_name: str) -> bool:

@@ -26,7 +26,8 @@ from local_backend.sandboxes.docker.endpoint import find_endpoint
 from local_backend.sandboxes.docker.facts import engine_facts, is_rootless, takes_filter
 from local_backend.sandboxes.docker.gpus import device_requests, explained
 from local_backend.sandboxes.docker.images import Images
-from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts, remove_container
+from local_backend.sandboxes.docker.lifetime import make_container, remove_container
+from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts
 from local_backend.sandboxes.docker.seeding import check_image, seed_folder
 from local_backend.sandboxes.interface import (
     ENGINE_SECONDS,
@@ -152,8 +153,7 @@ class DockerEngine:
         try:
             gpus = self.device_requests(request.devices)
             config = container_config(request, image, filtered=takes_filter(self._info), gpus=gpus)
-            made = await self.client.ask("POST", "/containers/create", params={"name": name}, json_body=config)
-            container = str(made["Id"])
+            container = await make_container(self.client, name, config)
             seeds = {
                 folder: await self._images.folder(container, image, folder, 2 * folders[folder])
                 for folder in [request.workdir, *image.volumes]

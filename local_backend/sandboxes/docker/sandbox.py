@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from local_backend.sandboxes.docker.client import EngineClient, EngineError
+from local_backend.sandboxes.docker.lifetime import remove_container
 from local_backend.sandboxes.docker.output import REST_BYTES
 from local_backend.sandboxes.docker.process import DockerProcess, is_running, start_process
 from local_backend.sandboxes.interface import AGENT_HOME, SandboxError, SandboxGoneError, TerminalSize, User
@@ -41,7 +42,6 @@ As the agent it ends all of them at once, which no fork can slip past; but it ca
 
 _SPARE_PIDS = 32
 _KILL_SECONDS = 20.0
-_REMOVAL_POLL_SECONDS = 0.05
 
 
 class Facts(Struct, frozen=True):
@@ -189,25 +189,3 @@ class DockerSandbox:
             if error.status == 404 or not await self.alive():
                 raise SandboxGoneError(f"the sandbox does not live any more: {error.message}") from error
             raise
-
-
-async def remove_container(client: EngineClient, name: str) -> None:
-    """End and remove a container with what belongs to it, and see that it is gone. Raises SandboxError."""
-    try:
-        async with asyncio.timeout(client.deadline):
-            while True:
-                try:
-                    await client.ask("DELETE", f"/containers/{name}", params={"force": "1", "v": "1"})
-                except EngineError as error:
-                    # 409: the engine is removing it already, because its lifetime is over.
-                    if error.status not in {404, 409}:
-                        raise
-                try:
-                    await client.ask("GET", f"/containers/{name}/json")
-                except EngineError as error:
-                    if error.status == 404:
-                        return
-                    raise
-                await asyncio.sleep(_REMOVAL_POLL_SECONDS)
-    except TimeoutError as error:
-        raise SandboxError(f"the sandbox {name[:12]} could not be removed within {client.deadline:g} s") from error

@@ -36,6 +36,9 @@ def note_stretch(run: RunRecord, at: datetime, *, in_sandbox: bool) -> None:
         return
     # A list of its own each time: what was told of the run before is compared with it.
     since = at if last is None else max(at, last.since)
+    if last is not None and last.activity == "Queued" and activity != "Queued" and run.started_at is not None:
+        # It left the queue when it got its slot, not when that was told; what it waits for a second time, it left when that is told.
+        since = run.started_at if last.since <= run.started_at <= since else since
     run.stretches = _shortened([*run.stretches, Stretch(activity, reason, since)])
 
 

@@ -61,6 +61,18 @@ def test_a_sandbox_that_is_being_made_is_preparation_and_what_follows_is_work() 
     assert activity_of(run, in_sandbox=True) == "Working"
 
 
+def test_a_run_leaves_the_queue_when_it_gets_its_slot_whenever_that_is_told() -> None:
+    def at(seconds: int) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    run = record()
+    changes = [(RunPhase.PENDING, 0), (RunPhase.RUNNING, 12), (RunPhase.PENDING, 20), (RunPhase.RUNNING, 30)]
+    for phase, seconds in changes:
+        run.phase, run.started_at = phase, at(10) if seconds else None
+        note_stretch(run, at(seconds), in_sandbox=False)
+    assert [each.since for each in run.stretches] == [at(0), at(10), at(20), at(30)]
+
+
 def test_the_time_in_a_slot_leaves_out_what_was_waited_for_one() -> None:
     def at(seconds: int) -> datetime:
         return START + timedelta(seconds=seconds)

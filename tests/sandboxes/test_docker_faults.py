@@ -114,6 +114,23 @@ async def test_one_that_is_listed_before_it_can_be_asked_for_is_removed_once_it_
         assert await runs_at(engine, "not-yet-known") == []
 
 
+async def test_what_an_engine_lists_as_dead_and_nameless_for_good_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that was killed, and found its containers again while they were removed."""
+    async with user_engine() as engine:
+        sandbox = await engine.create(request("removed-while-found"))
+        (found,) = [each for each in await engine.list() if each.id == sandbox.id]
+        ask = EngineClient.ask
+
+        async def with_what_was(client: EngineClient, method: str, path: str, **asked: Any) -> Any:
+            told = await ask(client, method, path, **asked)
+            return [*told, {"Id": found.id, "Names": [], "State": "dead"}] if path == "/containers/json" else told
+
+        await sandbox.aclose()
+        monkeypatch.setattr(EngineClient, "ask", with_what_was)
+        assert found.id not in [each.id for each in await engine.list()]
+        await engine.remove(found)
+
+
 async def _came_and_went(direct: DockerEngine, engine: DockerEngine) -> bool:
     return engine.clean and not await runs_at(direct, "hung-start-late")
 

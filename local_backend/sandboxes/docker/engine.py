@@ -15,7 +15,6 @@ from local_backend.sandboxes.base_image import BaseImage
 from local_backend.sandboxes.docker.building import build_image
 from local_backend.sandboxes.docker.client import EngineClient, EngineError, SilentError
 from local_backend.sandboxes.docker.containers import (
-    RUN_LABEL,
     ImageFacts,
     check_request,
     container_config,
@@ -26,7 +25,7 @@ from local_backend.sandboxes.docker.endpoint import find_endpoint
 from local_backend.sandboxes.docker.facts import engine_facts, is_rootless, takes_filter
 from local_backend.sandboxes.docker.gpus import device_requests, explained
 from local_backend.sandboxes.docker.images import Images
-from local_backend.sandboxes.docker.lifetime import make_container, remove_container
+from local_backend.sandboxes.docker.lifetime import listed_containers, make_container, remove_container
 from local_backend.sandboxes.docker.sandbox import DockerSandbox, Facts
 from local_backend.sandboxes.docker.seeding import check_image, seed_folder
 from local_backend.sandboxes.interface import (
@@ -131,8 +130,7 @@ class DockerEngine:
 
     async def list(self) -> list[FoundSandbox]:
         """All with our label at this engine."""
-        params = {"all": "1", "filters": f'{{"label": ["{RUN_LABEL}"]}}'}
-        return [found_sandbox(each) for each in await self.client.ask("GET", "/containers/json", params=params)]
+        return [found_sandbox(each) for each in await listed_containers(self.client)]
 
     async def remove(self, found: FoundSandbox) -> None:
         """End and remove one."""

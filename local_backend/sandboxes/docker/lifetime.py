@@ -62,6 +62,15 @@ async def _removed(client: EngineClient, name: str) -> bool:
 
 async def _listed(client: EngineClient, name: str) -> bool:
     """Whether the engine lists it: one that is just being made is listed before anything else can be asked of it."""
+    return any(each.get("Id") == name or f"/{name}" in (each.get("Names") or ()) for each in await listed_containers(client))
+
+
+async def listed_containers(client: EngineClient) -> list[dict[str, Any]]:
+    """Those with our label, as the engine lists them. Raises SandboxError.
+
+    Without those that it removed while it was finding its containers again, after it was killed: it lists them for good, dead and without a
+    name, and knows nothing of them when it is asked.
+    """
     params = {"all": "1", "filters": f'{{"label": ["{RUN_LABEL}"]}}'}
     found = await client.ask("GET", "/containers/json", params=params)
-    return any(each.get("Id") == name or f"/{name}" in (each.get("Names") or ()) for each in found)
+    return [each for each in found if each.get("State") != "dead" or each.get("Names")]

@@ -538,9 +538,8 @@ class GroupEngine:
     async def conclude(self) -> None:
         """End the group if its last unfinished case has ended while nobody worked on it."""
         async with self._lock:
-            known = self.books.runs or self.killed
             open_still = not self.books.group.phase.ended or self.killed
-            if known and all(run.phase.ended for run in self.books.current()) and open_still:
+            if self.all_ended and open_still:
                 complete(self.books, self._services.clock(), killed=self.killed)
             await self._services.store.commit(self.books.group_told())
 

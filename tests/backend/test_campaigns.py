@@ -22,10 +22,12 @@ from engine_place import (
     status,
     until,
 )
+from kept_waiting import kept_waiting
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, ModelServer, Seen, reply, solve
 
 from local_backend.backend import LocalBackend
 from local_backend.scheduling.group_engine import GroupEngine
+from local_backend.scheduling.scheduler import Scheduler
 from nodus_tui.contract.actions import Delete, ExtendCap, Kill, Resume, Retry
 from nodus_tui.contract.backend import Query
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -546,26 +548,25 @@ async def test_an_environment_changed_under_its_version_is_a_conflict(place: Pla
 async def test_a_group_that_was_killed_is_deleted_before_its_own_end_is_written(
     place: Place, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep_deadline, go_on = GroupEngine._keep_deadline, asyncio.Event()
+    keep_deadline, ended, go_on, waits = GroupEngine._keep_deadline, Scheduler.ended, asyncio.Event(), asyncio.Event()
 
     async def slow(engine: GroupEngine) -> None:
         if engine.killed:
             await go_on.wait()
         await keep_deadline(engine)
 
+    async def seen(scheduler: Scheduler, name: str) -> None:
+        waits.set()
+        await ended(scheduler, name)
+
     monkeypatch.setattr(GroupEngine, "_keep_deadline", slow)
+    monkeypatch.setattr(Scheduler, "ended", seen)
     server.hold = asyncio.Event()
     async with place.backend() as backend:
         await launch(place, backend, environment(), agent(), group(tasks=3))
         await server.until_seen(1)
         await backend.act(Kill(kind="AgentGroup", name="campaign"))
-        try:
-            deleting = asyncio.create_task(backend.act(Delete(kind="AgentGroup", name="campaign")))
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
-        finally:
-            go_on.set()
-        await deleting
+        await kept_waiting(backend.act(Delete(kind="AgentGroup", name="campaign")), waits=waits, go_on=go_on.set)
         with pytest.raises(NodusError) as gone:
             await backend.get("AgentGroup", "campaign")
         assert gone.value.code is ErrorCode.NOT_FOUND

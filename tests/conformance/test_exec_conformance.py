@@ -119,19 +119,22 @@ async def test_a_terminal_is_typed_on_resized_and_signalled(there: Reached) -> N
         await types("sh -c 'echo asl\"\"eep; exec sleep 900'\n", b"asleep\r\n")
         await types("\x03", b"^C")
 
+        over = asyncio.Event()
+
         async def hang_up() -> None:
             # Once may be too little: a shell that is just about to read a line, and hears it before, waits for the line.
-            while True:
+            while not over.is_set():
                 with suppress(NodusError):
                     await command.signal("HUP")
-                await asyncio.sleep(0.5)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), 0.5)
 
         hanging_up = asyncio.create_task(hang_up())
         async for piece in output:
             if isinstance(piece, ExecEnd):
                 end = piece
-        hanging_up.cancel()
-        await asyncio.gather(hanging_up, return_exceptions=True)
+        over.set()
+        await hanging_up
     assert end is not None
     assert end.exit_code == 129
 

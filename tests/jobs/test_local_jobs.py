@@ -22,11 +22,13 @@ from job_place import (
     whole_log,
     workspace,
 )
+from kept_waiting import kept_waiting
 
 from local_backend.jobs import finishing, supervising
 from local_backend.jobs.engine import JobEngine
 from local_backend.jobs.outputs import GivenUpError
 from local_backend.jobs.removing import remove_tree
+from local_backend.jobs.under_way import UnderWay
 from local_backend.storage.job_records import JobRecord
 from nodus_tui.contract.actions import Delete, Kill
 from nodus_tui.contract.errors import ErrorCode, NodusError
@@ -301,25 +303,26 @@ async def test_a_job_at_work_is_not_deleted_and_one_that_has_ended_is_with_all_i
 async def test_one_whose_end_is_told_is_deleted_whatever_of_it_is_still_cleared_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clearing, go_on = threading.Event(), threading.Event()
+    clearing, go_on, waits, at_rest = threading.Event(), threading.Event(), asyncio.Event(), UnderWay.at_rest
 
     def slow(folder: Path) -> None:
         clearing.set()
         go_on.wait()
         remove_tree(folder)
 
+    async def seen(under_way: UnderWay, name: str) -> JobRecord:
+        assert name in under_way.busy
+        waits.set()
+        return await at_rest(under_way, name)
+
     monkeypatch.setattr(finishing, "remove_tree", slow)
     async with workspace(tmp_path) as backend:
         await backend.apply(job())
         await until(backend, "Succeeded")
         await asyncio.to_thread(clearing.wait)
-        try:
-            deleting = asyncio.create_task(backend.act(Delete(kind="Job", name="work")))
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
-        finally:
-            go_on.set()
-        assert "deleted" in (await deleting).message
+        monkeypatch.setattr(UnderWay, "at_rest", seen)
+        outcome = await kept_waiting(backend.act(Delete(kind="Job", name="work")), waits=waits, go_on=go_on.set)
+        assert "deleted" in outcome.message
         assert not job_folder(tmp_path).exists()
 
 

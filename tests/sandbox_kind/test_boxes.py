@@ -7,10 +7,12 @@ from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from box_place import box, end_of, ended, forward, needs, running, shell, soon, started, status_of, until
 from engine_place import Place
+from kept_waiting import kept_waiting
 from msgspec.structs import force_setattr
 
 from local_backend.sandbox_kind import box as box_module
@@ -263,25 +265,28 @@ async def test_an_image_that_is_not_there_says_so(place: Place) -> None:
 
 
 async def test_one_whose_end_is_told_is_deleted_whatever_of_it_is_still_cleared_away(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    close, go_on = box_module.Box._close, asyncio.Event()
+    close, go_on, waits = box_module.Box._close, asyncio.Event(), asyncio.Event()
 
     async def slow(box: box_module.Box) -> None:
+        until_ended = box.ended.wait
+
+        async def seen() -> Literal[True]:
+            waits.set()
+            return await until_ended()
+
+        # The kill waits for it already: who waits from here on is the deletion.
+        monkeypatch.setattr(box.ended, "wait", seen)
         await go_on.wait()
         await close(box)
 
+    monkeypatch.setattr(box_module.Box, "_close", slow)
     async with place.backend() as backend:
         await started(place, backend)
-        monkeypatch.setattr(box_module.Box, "_close", slow)
-        try:
-            killing = asyncio.create_task(backend.act(Kill(kind="Sandbox", name="box")))
-            await ended(backend)
-            deleting = asyncio.create_task(backend.act(Delete(kind="Sandbox", name="box")))
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(deleting), 0.2)
-        finally:
-            go_on.set()
+        killing = asyncio.create_task(backend.act(Kill(kind="Sandbox", name="box")))
+        await ended(backend)
+        outcome = await kept_waiting(backend.act(Delete(kind="Sandbox", name="box")), waits=waits, go_on=go_on.set)
         assert "killed" in (await killing).message
-        assert "deleted" in (await deleting).message
+        assert "deleted" in outcome.message
 
 
 async def test_it_is_never_changed(place: Place) -> None:

@@ -14,7 +14,7 @@ _MAKING_SECONDS = 5.0
 
 
 async def make_container(client: EngineClient, name: str, config: Mapping[str, Any]) -> str:
-    """Have one made, not started; gives its id. Raises EngineError.
+    """Have one made, not started; gives its id. Raises EngineError, SilentError.
 
     The engine makes what it was asked for also where nobody waits for the answer: a cancellation waits for it, so that it can be removed.
     """
